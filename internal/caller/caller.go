@@ -1,0 +1,63 @@
+// Package caller says on whose behalf a request runs. A Caller is put into the context once, by the face that
+// authenticated it, and read by everything below: the tenant fence, the permission check, the audit log.
+package caller
+
+import (
+	"context"
+
+	"switchboard/internal/scope"
+)
+
+// Kind is how a caller proved who they are.
+type Kind string
+
+const (
+	Connection Kind = "connection" // an AI app with an access token
+	Key        Kind = "key"        // a script with an API key
+	Browser    Kind = "browser"    // a person with a signed-in browser
+	System     Kind = "system"     // the operator at the command line
+)
+
+// Caller is a person in an organization, acting through something that can be revoked.
+type Caller struct {
+	Org        string // organization id; the tenant fence reads it
+	Person     string // person id
+	PersonName string // their name or address, as the audit log shows it
+	Role       scope.Role
+	Locale     string // the organization's language, "en" or "ar"
+
+	Via  Kind
+	ID   string // connection, key or browser session id
+	Name string // client or key name, as the audit log shows it
+
+	// Scopes is what the connection or key was given, umbrellas expanded. The role caps it on every call, see
+	// tools/kit. A browser holds every scope, so there the role alone decides.
+	Scopes scope.Set
+}
+
+type callerKey struct{}
+
+// With returns a context in which c is the caller.
+func With(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// From returns the caller, and false where nobody was authenticated.
+func From(ctx context.Context) (Caller, bool) {
+	c, ok := ctx.Value(callerKey{}).(Caller)
+	return c, ok
+}
+
+type requestKey struct{}
+
+// WithRequest returns a context that carries the id of the HTTP request, which log lines, audit records and
+// internal errors repeat so that one can be found from the other.
+func WithRequest(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestKey{}, id)
+}
+
+// Request returns the id of the HTTP request, "" outside of one.
+func Request(ctx context.Context) string {
+	id, _ := ctx.Value(requestKey{}).(string)
+	return id
+}

@@ -2,6 +2,13 @@
 -- Times are microseconds since 1970 in UTC: one total order, the same in both dialects.
 -- What is called *_hash or *_sig is "<key id>:<keyed hash>"; no token, code, key or link is stored in clear.
 
+-- Which server keys have worked on this database: starting with a foreign key file would strand every token.
+CREATE TABLE server_keys (
+  id         TEXT PRIMARY KEY,
+  proof      TEXT NOT NULL,
+  created_at BIGINT NOT NULL
+);
+
 CREATE TABLE organizations (
   id           TEXT PRIMARY KEY,
   name         TEXT NOT NULL,
@@ -152,3 +159,4 @@ DROP TABLE browser_sessions;
 DROP TABLE memberships;
 DROP TABLE people;
 DROP TABLE organizations;
+DROP TABLE server_keys;

@@ -1,0 +1,144 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"switchboard/internal/audit"
+	"switchboard/internal/caller"
+	"switchboard/internal/scope"
+	"switchboard/internal/seal"
+	"switchboard/internal/store"
+)
+
+// SetupLifetime is how long a set-up link may be used.
+const SetupLifetime = time.Hour
+
+// ErrNoSetup is the answer to a set-up link that is unknown, used or expired, and to any once there is an owner.
+var ErrNoSetup = errors.New("this set-up link does not work any more")
+
+type setupLink struct {
+	LinkHash   string `gorm:"primaryKey"`
+	CreatedAt  store.Time
+	ExpiresAt  store.Time
+	ConsumedAt store.Time
+}
+
+func (setupLink) TableName() string { return "setup_links" }
+
+// Setup is what the first owner fills in.
+type Setup struct {
+	Organization, Country, Timezone, Locale string
+	Name, Email, Password                   string
+}
+
+// HasOwner reports whether anybody owns an organization here.
+func (a *Accounts) HasOwner(ctx context.Context) (bool, error) {
+	var n int64
+	if err := a.Store.DB(ctx).Model(&membership{}).Where("role = ?", scope.Owner).Count(&n).Error; err != nil {
+		return false, fmt.Errorf("looking for an owner: %w", err)
+	}
+	return n > 0, nil
+}
+
+// NewSetupLink makes the secret of a set-up link; only its hash is kept. It answers ErrNoSetup once there is an
+// owner.
+func (a *Accounts) NewSetupLink(ctx context.Context) (string, error) {
+	if owned, err := a.HasOwner(ctx); err != nil || owned {
+		return "", errors.Join(err, ErrNoSetup)
+	}
+	link, now := seal.NewToken("sb_setup_"), store.Now()
+	row := setupLink{LinkHash: a.Keys.Hash(link), CreatedAt: now, ExpiresAt: now.Add(SetupLifetime)}
+	err := a.Store.Tx(ctx, func(ctx context.Context) error { return a.Store.DB(ctx).Create(&row).Error })
+	if err != nil {
+		return "", fmt.Errorf("making a set-up link: %w", err)
+	}
+	return link, nil
+}
+
+// SetupOpen reports with nil that a set-up link can be used.
+func (a *Accounts) SetupOpen(ctx context.Context, link string) error {
+	owned, err := a.HasOwner(ctx)
+	if err != nil {
+		return err
+	}
+	var n int64
+	err = a.Store.DB(ctx).Model(&setupLink{}).
+		Where("link_hash IN ? AND consumed_at IS NULL AND expires_at > ?", a.Keys.Hashes(link), store.Now()).Count(&n).Error
+	if err != nil {
+		return fmt.Errorf("reading a set-up link: %w", err)
+	}
+	if owned || n == 0 {
+		return ErrNoSetup
+	}
+	return nil
+}
+
+// CompleteSetup makes the organization and its owner and uses the link up. Bad input is an *Invalid and leaves
+// the link as it was.
+func (a *Accounts) CompleteSetup(ctx context.Context, link string, in Setup) (Person, error) {
+	in.Email, in.Organization, in.Name = normalizeEmail(in.Email), strings.TrimSpace(in.Organization), strings.TrimSpace(in.Name)
+	if err := in.check(); err != nil {
+		return Person{}, err
+	}
+	if err := a.SetupOpen(ctx, link); err != nil {
+		return Person{}, err
+	}
+	hash, err := a.passwords.hash(ctx, in.Password)
+	if err != nil {
+		return Person{}, err
+	}
+	var p Person
+	err = a.Store.Tx(ctx, func(ctx context.Context) error {
+		if err := a.consume(ctx, link); err != nil {
+			return err
+		}
+		o, err := a.createOrganization(ctx, organization{Name: in.Organization, HomeCountry: in.Country, Timezone: in.Timezone, Locale: in.Locale})
+		if err != nil {
+			return err
+		}
+		if p, _, err = a.findOrCreatePerson(ctx, NewUser{Email: in.Email, Name: in.Name}, hash); err != nil {
+			return err
+		}
+		if _, err := a.setRole(ctx, p.ID, o.ID, scope.Owner); err != nil {
+			return err
+		}
+		owner := caller.Caller{Org: o.ID, Person: p.ID, PersonName: p.display(), Role: scope.Owner, Via: caller.Browser, Name: "Web page"}
+		return a.Audit.Append(caller.With(ctx, owner), audit.Record{Action: audit.UserCreate, Outcome: audit.OK, Subject: p.ID, Detail: map[string]any{"role": string(scope.Owner)}})
+	})
+	return p, err
+}
+
+// consume uses every open link up. Two people who post two links at once meet on each other's row, and one of
+// them loses.
+func (a *Accounts) consume(ctx context.Context, link string) error {
+	now := store.Now()
+	db := a.Store.DB(ctx)
+	mine := db.Model(&setupLink{}).Where("link_hash IN ? AND consumed_at IS NULL AND expires_at > ?", a.Keys.Hashes(link), now).Update("consumed_at", now)
+	if mine.Error != nil {
+		return fmt.Errorf("using a set-up link: %w", mine.Error)
+	}
+	if mine.RowsAffected != 1 {
+		return ErrNoSetup
+	}
+	if err := db.Model(&setupLink{}).Where("consumed_at IS NULL").Update("consumed_at", now).Error; err != nil {
+		return fmt.Errorf("using up set-up links: %w", err)
+	}
+	if owned, err := a.HasOwner(ctx); err != nil || owned {
+		return errors.Join(err, ErrNoSetup)
+	}
+	return nil
+}
+
+func (in Setup) check() error {
+	if err := firstInvalid(
+		checkText("org", in.Organization, 120), checkCountry(in.Country), checkTimezone(in.Timezone), checkLocale(in.Locale),
+		checkText("name", in.Name, 120), checkEmail(in.Email),
+	); err != nil {
+		return err
+	}
+	return checkPassword(in.Password, in.Email)
+}

@@ -1,0 +1,64 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"switchboard/internal/audit"
+	"switchboard/internal/caller"
+	"switchboard/internal/fault"
+	"switchboard/internal/store"
+)
+
+// ErrMismatch is the one answer to an unknown address and to a wrong password.
+var ErrMismatch = errors.New("email and password do not match")
+
+// SignIn checks an address and a password that came from an IP. It answers ErrMismatch or *Throttled when it will
+// not let the person in. Every organization of a known person gets a sign_in record.
+func (a *Accounts) SignIn(ctx context.Context, email, password, ip string) (Person, error) {
+	email = normalizeEmail(email)
+	done, err := a.throttle.begin(email, ip)
+	if err != nil {
+		return Person{}, err
+	}
+	var p person
+	err = a.Store.DB(ctx).Take(&p, "email = ?", email).Error
+	if err != nil && !store.IsNotFound(err) {
+		return Person{}, fmt.Errorf("reading a person: %w", err)
+	}
+	ok, err := a.passwords.matches(ctx, password, p.PasswordHash)
+	if err != nil {
+		return Person{}, err
+	}
+	if p.ID != "" {
+		if err := a.auditSignIn(ctx, p.public(), ok); err != nil {
+			return Person{}, err
+		}
+	}
+	if !ok {
+		return Person{}, ErrMismatch
+	}
+	done(true)
+	return p.public(), nil
+}
+
+func (a *Accounts) auditSignIn(ctx context.Context, p Person, ok bool) error {
+	memberships, err := a.Memberships(ctx, p.ID)
+	if err != nil {
+		return err
+	}
+	record := audit.Record{Action: audit.SignIn, Outcome: audit.OK, Subject: p.ID}
+	if !ok {
+		record.Outcome, record.Code = audit.Refused, fault.Unauthorized
+	}
+	return a.Store.Tx(ctx, func(ctx context.Context) error {
+		for _, m := range memberships {
+			who := caller.Caller{Org: m.Organization.ID, Person: p.ID, PersonName: p.display(), Role: m.Role, Via: caller.Browser, Name: "Web page"}
+			if err := a.Audit.Append(caller.With(ctx, who), record); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,83 @@
+package accounts
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Throttled is the answer to somebody who failed too often. Only failures count, per address and per IP.
+type Throttled struct{ RetryAfter time.Duration }
+
+func (t *Throttled) Error() string {
+	return fmt.Sprintf("too many failed sign-ins, try again in %s", t.RetryAfter.Round(time.Second))
+}
+
+const (
+	failuresPerAddress = 5
+	failuresPerIP      = 30
+	failureMemory      = 15 * time.Minute // failures older than this are forgotten
+	failurePause       = time.Minute
+)
+
+// throttle counts failed sign-ins. It lives in memory: with several replicas each counts on its own, which lets
+// through a small multiple of the limit and nothing worse.
+type throttle struct {
+	mu   sync.Mutex
+	seen map[string]*failures
+}
+
+type failures struct {
+	count   int // failed ones and those under way, which count as failed until they succeed
+	last    time.Time
+	blocked time.Time
+}
+
+func newThrottle() *throttle { return &throttle{seen: map[string]*failures{}} }
+
+// begin reserves one attempt for an address and an IP. The attempt counts as failed until done is told otherwise,
+// so that parallel guesses do not slip through together.
+func (t *throttle) begin(address, ip string) (done func(succeeded bool), err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	t.forget(now)
+	limits := map[string]int{"address " + address: failuresPerAddress, "ip " + ip: failuresPerIP}
+	for key := range limits {
+		if f := t.seen[key]; f != nil && now.Before(f.blocked) {
+			return nil, &Throttled{f.blocked.Sub(now)}
+		}
+	}
+	for key, limit := range limits {
+		f := t.seen[key]
+		if f == nil {
+			f = &failures{}
+			t.seen[key] = f
+		}
+		f.last = now
+		if f.count++; f.count >= limit {
+			f.blocked = now.Add(failurePause)
+			f.count = limit - 1 // after the pause, one more try for each pause
+		}
+	}
+	return func(succeeded bool) {
+		if !succeeded {
+			return
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.seen, "address "+address)
+		if f := t.seen["ip "+ip]; f != nil {
+			f.count = max(0, f.count-1)
+			f.blocked = time.Time{}
+		}
+	}, nil
+}
+
+func (t *throttle) forget(now time.Time) {
+	for key, f := range t.seen {
+		if now.Sub(f.last) > failureMemory {
+			delete(t.seen, key)
+		}
+	}
+}

@@ -20,10 +20,10 @@ import (
 
 // Config is what Accounts works with.
 type Config struct {
-	Store *store.Store
-	Keys  *seal.Keyring
-	Audit *audit.Log
-	Log   *slog.Logger
+	Store   *store.Store
+	Secrets *seal.Keyring
+	Audit   *audit.Log
+	Log     *slog.Logger
 	// Scopes is what a signed-in browser may use; the person's role cuts it down.
 	Scopes scope.Set
 	// Hashing is the cost of a password hash; the zero value is Argon2id as OWASP advises.
@@ -157,7 +157,7 @@ func (a *Accounts) Caller(ctx context.Context, s Session, orgID string) (caller.
 	if orgID == "" {
 		orgID = s.OrgID
 	}
-	c, err := a.member(ctx, s.Person, orgID)
+	c, err := a.Member(ctx, s.Person, orgID)
 	if err != nil {
 		return caller.Caller{}, err
 	}
@@ -165,8 +165,9 @@ func (a *Accounts) Caller(ctx context.Context, s Session, orgID string) (caller.
 	return c, nil
 }
 
-// member is a caller without a means yet.
-func (a *Accounts) member(ctx context.Context, p Person, orgID string) (caller.Caller, error) {
+// Member is a person in an organization as a caller that has no means and no scopes yet. It answers ErrNoMember
+// where the person does not belong.
+func (a *Accounts) Member(ctx context.Context, p Person, orgID string) (caller.Caller, error) {
 	var m membership
 	err := a.Store.DB(ctx).Take(&m, "org_id = ? AND person_id = ?", orgID, p.ID).Error
 	if store.IsNotFound(err) {
@@ -179,11 +180,11 @@ func (a *Accounts) member(ctx context.Context, p Person, orgID string) (caller.C
 	if err != nil {
 		return caller.Caller{}, err
 	}
-	return caller.Caller{Org: o.ID, Person: p.ID, PersonName: p.display(), Role: m.Role, Locale: o.Locale}, nil
+	return caller.Caller{Org: o.ID, Person: p.ID, PersonName: p.Display(), Role: m.Role, Locale: o.Locale}, nil
 }
 
-// display is how the audit log and the connection list call a person.
-func (p Person) display() string {
+// Display is how the audit log and the connection list call a person.
+func (p Person) Display() string {
 	if p.Name != "" {
 		return p.Name
 	}
@@ -192,6 +193,6 @@ func (p Person) display() string {
 
 // RoleOf is a person's present role in an organization.
 func (a *Accounts) RoleOf(ctx context.Context, personID, orgID string) (scope.Role, error) {
-	c, err := a.member(ctx, Person{ID: personID}, orgID)
+	c, err := a.Member(ctx, Person{ID: personID}, orgID)
 	return c.Role, err
 }

@@ -47,7 +47,7 @@ func (a *Accounts) StartSession(ctx context.Context, personID string) (string, S
 		return "", Session{}, err
 	}
 	token, now := seal.NewToken("sb_bs_"), store.Now()
-	row := browserSession{ID: store.NewID("ses"), TokenHash: a.Keys.Hash(token), PersonID: personID, CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(SessionLifetime)}
+	row := browserSession{ID: store.NewID("ses"), TokenHash: a.Secrets.Hash(token), PersonID: personID, CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(SessionLifetime)}
 	if len(memberships) > 0 {
 		row.OrgID = memberships[0].Organization.ID
 	}
@@ -61,7 +61,7 @@ func (a *Accounts) StartSession(ctx context.Context, personID string) (string, S
 // Session finds the session of a cookie's token.
 func (a *Accounts) Session(ctx context.Context, token string) (Session, error) {
 	var row browserSession
-	err := a.Store.DB(ctx).Take(&row, "token_hash IN ? AND expires_at > ?", a.Keys.Hashes(token), store.Now()).Error
+	err := a.Store.DB(ctx).Take(&row, "token_hash IN ? AND expires_at > ?", a.Secrets.Hashes(token), store.Now()).Error
 	if store.IsNotFound(err) {
 		return Session{}, ErrNoSession
 	}

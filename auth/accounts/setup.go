@@ -51,7 +51,7 @@ func (a *Accounts) NewSetupLink(ctx context.Context) (string, error) {
 		return "", errors.Join(err, ErrNoSetup)
 	}
 	link, now := seal.NewToken("sb_setup_"), store.Now()
-	row := setupLink{LinkHash: a.Keys.Hash(link), CreatedAt: now, ExpiresAt: now.Add(SetupLifetime)}
+	row := setupLink{LinkHash: a.Secrets.Hash(link), CreatedAt: now, ExpiresAt: now.Add(SetupLifetime)}
 	err := a.Store.Tx(ctx, func(ctx context.Context) error { return a.Store.DB(ctx).Create(&row).Error })
 	if err != nil {
 		return "", fmt.Errorf("making a set-up link: %w", err)
@@ -67,7 +67,7 @@ func (a *Accounts) SetupOpen(ctx context.Context, link string) error {
 	}
 	var n int64
 	err = a.Store.DB(ctx).Model(&setupLink{}).
-		Where("link_hash IN ? AND consumed_at IS NULL AND expires_at > ?", a.Keys.Hashes(link), store.Now()).Count(&n).Error
+		Where("link_hash IN ? AND consumed_at IS NULL AND expires_at > ?", a.Secrets.Hashes(link), store.Now()).Count(&n).Error
 	if err != nil {
 		return fmt.Errorf("reading a set-up link: %w", err)
 	}
@@ -106,7 +106,7 @@ func (a *Accounts) CompleteSetup(ctx context.Context, link string, in Setup) (Pe
 		if _, err := a.setRole(ctx, p.ID, o.ID, scope.Owner); err != nil {
 			return err
 		}
-		owner := caller.Caller{Org: o.ID, Person: p.ID, PersonName: p.display(), Role: scope.Owner, Via: caller.Browser, Name: "Web page"}
+		owner := caller.Caller{Org: o.ID, Person: p.ID, PersonName: p.Display(), Role: scope.Owner, Via: caller.Browser, Name: "Web page"}
 		return a.Audit.Append(caller.With(ctx, owner), audit.Record{Action: audit.UserCreate, Outcome: audit.OK, Subject: p.ID, Detail: map[string]any{"role": string(scope.Owner)}})
 	})
 	return p, err
@@ -117,7 +117,7 @@ func (a *Accounts) CompleteSetup(ctx context.Context, link string, in Setup) (Pe
 func (a *Accounts) consume(ctx context.Context, link string) error {
 	now := store.Now()
 	db := a.Store.DB(ctx)
-	mine := db.Model(&setupLink{}).Where("link_hash IN ? AND consumed_at IS NULL AND expires_at > ?", a.Keys.Hashes(link), now).Update("consumed_at", now)
+	mine := db.Model(&setupLink{}).Where("link_hash IN ? AND consumed_at IS NULL AND expires_at > ?", a.Secrets.Hashes(link), now).Update("consumed_at", now)
 	if mine.Error != nil {
 		return fmt.Errorf("using a set-up link: %w", mine.Error)
 	}

@@ -150,7 +150,7 @@ func (a *Accounts) FirstOwner(ctx context.Context, orgID string) (Person, error)
 
 // Operator is a person acting from the command line in an organization.
 func (a *Accounts) Operator(ctx context.Context, p Person, orgID string) (caller.Caller, error) {
-	c, err := a.member(ctx, p, orgID)
+	c, err := a.Member(ctx, p, orgID)
 	c.Via, c.Name, c.Scopes = caller.System, "Command line", a.Scopes
 	return c, err
 }

@@ -16,8 +16,8 @@ import (
 //go:embed zones.txt
 var zones string
 
-// reserved are codes that CLDR calls countries and ISO 3166-1 only reserves.
-var reserved = []string{"AC", "CP", "CQ", "DG", "EA", "IC", "TA", "XK"}
+// reserved are codes that CLDR takes for countries and ISO 3166-1 reserves or has withdrawn.
+var reserved = []string{"AC", "AN", "CP", "CQ", "CS", "DG", "EA", "EZ", "FQ", "IC", "NT", "PC", "SU", "TA", "UN", "XK", "YU"}
 
 // Countries lists the 249 country codes in order.
 func Countries() []string {

@@ -53,6 +53,7 @@ type Store struct {
 	read, write *gorm.DB // the same handle on Postgres
 	readSQL     *sql.DB
 	writeSQL    *sql.DB
+	prepared    prepared
 }
 
 // Open connects to the database. It does not migrate it.

@@ -1,0 +1,190 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"switchboard/internal/audit"
+	"switchboard/internal/caller"
+	"switchboard/internal/fault"
+	"switchboard/internal/scope"
+	"switchboard/internal/store"
+)
+
+// Connection is an AI app that may act for a person in an organization.
+type Connection struct {
+	ID                   string
+	PersonID, PersonName string
+	ClientID, ClientName string
+	RedirectHost         string
+	Scopes               scope.Set // what its live grants hold together
+	CreatedAt, UsedAt    time.Time // UsedAt is zero when it was never used
+	Grants               []Grant   // the live ones, oldest first
+}
+
+// Grant is one sign-in under a connection.
+type Grant struct {
+	ID                   string
+	Scopes               scope.Set
+	CreatedAt, ExpiresAt time.Time
+}
+
+// Why a connection was revoked.
+const (
+	ByPerson = "person"        // somebody pressed Revoke
+	ByReuse  = "refresh_reuse" // a refresh token was used again
+)
+
+// connectionRow is the part of a connection that is fenced to its organization.
+type connectionRow struct {
+	ID            string `gorm:"primaryKey"`
+	OrgID         store.OrgID
+	PersonID      string
+	ClientID      string
+	CreatedAt     store.Time
+	UsedAt        store.Time
+	RevokedAt     store.Time
+	RevokedReason *string
+}
+
+func (connectionRow) TableName() string { return "connections" }
+
+type grantRow struct {
+	ID           string `gorm:"primaryKey"`
+	ConnectionID string
+	Scope        string
+	CreatedAt    store.Time
+	ExpiresAt    store.Time
+	RevokedAt    store.Time
+}
+
+func (grantRow) TableName() string { return "grants" }
+
+// Connections lists the live connections of the caller's organization, the last used first: all of them for an
+// admin, their own for anybody else.
+func (a *Auth) Connections(ctx context.Context) ([]Connection, error) {
+	c, _ := caller.From(ctx)
+	q := a.Store.DB(ctx).Where("revoked_at IS NULL")
+	if !c.Role.AtLeast(scope.Admin) {
+		q = q.Where("person_id = ?", c.Person)
+	}
+	var rows []connectionRow
+	if err := q.Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("reading connections: %w", err)
+	}
+	grants, err := a.liveGrants(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	out := []Connection{}
+	for _, row := range rows {
+		if len(grants[row.ID]) == 0 {
+			continue // nothing it could still do
+		}
+		conn, err := a.connection(ctx, row, grants[row.ID])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, conn)
+	}
+	slices.SortStableFunc(out, func(x, y Connection) int {
+		if d := y.lastSign().Compare(x.lastSign()); d != 0 {
+			return d
+		}
+		return y.CreatedAt.Compare(x.CreatedAt)
+	})
+	return out, nil
+}
+
+func (c Connection) lastSign() time.Time {
+	if c.UsedAt.IsZero() {
+		return c.CreatedAt
+	}
+	return c.UsedAt
+}
+
+func (a *Auth) connection(ctx context.Context, row connectionRow, grants []Grant) (Connection, error) {
+	out := Connection{
+		ID: row.ID, PersonID: row.PersonID, ClientID: row.ClientID, Scopes: scope.Set{},
+		CreatedAt: row.CreatedAt.Time, UsedAt: row.UsedAt.Time, Grants: grants,
+	}
+	for _, g := range grants {
+		out.Scopes = out.Scopes.Union(g.Scopes)
+	}
+	var email, redirects string
+	err := a.Store.QueryRow(ctx, `SELECT p.name, p.email, cl.name, cl.redirect_uris FROM people p, clients cl WHERE p.id = ? AND cl.id = ?`,
+		[]any{row.PersonID, row.ClientID}, &out.PersonName, &email, &out.ClientName, &redirects)
+	if err != nil {
+		return Connection{}, fmt.Errorf("reading a connection's client: %w", err)
+	}
+	if out.PersonName == "" {
+		out.PersonName = email
+	}
+	var uris []string
+	if json.Unmarshal([]byte(redirects), &uris) == nil && len(uris) > 0 {
+		if u, err := url.Parse(uris[0]); err == nil {
+			out.RedirectHost = u.Host
+			if out.RedirectHost == "" {
+				out.RedirectHost = u.Scheme + ":"
+			}
+		}
+	}
+	return out, nil
+}
+
+// liveGrants are the grants that can still be used, for each connection.
+func (a *Auth) liveGrants(ctx context.Context, rows []connectionRow) (map[string][]Grant, error) {
+	ids := []string{}
+	for _, row := range rows {
+		ids = append(ids, row.ID)
+	}
+	var grants []grantRow
+	err := a.Store.DB(ctx).Where("connection_id IN ? AND revoked_at IS NULL AND expires_at > ?", ids, store.Now()).Order("created_at, id").Find(&grants).Error
+	if err != nil {
+		return nil, fmt.Errorf("reading grants: %w", err)
+	}
+	out := map[string][]Grant{}
+	for _, g := range grants {
+		out[g.ConnectionID] = append(out[g.ConnectionID], Grant{g.ID, scope.Parse(g.Scope), g.CreatedAt.Time, g.ExpiresAt.Time})
+	}
+	return out, nil
+}
+
+// RevokeConnection ends a connection; its tokens and open codes are dead with their next use. An id of another
+// organization, or of somebody else for a caller who is no admin, does not exist.
+func (a *Auth) RevokeConnection(ctx context.Context, id string) error {
+	c, _ := caller.From(ctx)
+	return a.Store.Tx(ctx, func(ctx context.Context) error {
+		var row connectionRow
+		err := a.Store.DB(ctx).Take(&row, "id = ? AND revoked_at IS NULL", id).Error
+		if store.IsNotFound(err) || err == nil && row.PersonID != c.Person && !c.Role.AtLeast(scope.Admin) {
+			return fault.New(fault.NotFound, "There is no such connection. It may have been revoked already.")
+		}
+		if err != nil {
+			return fmt.Errorf("reading a connection: %w", err)
+		}
+		conn, err := a.connection(ctx, row, nil)
+		if err != nil {
+			return err
+		}
+		if _, err := RevokeRow(ctx, a.Store, id, ByPerson); err != nil {
+			return err
+		}
+		return a.Audit.Append(ctx, audit.Record{Action: audit.Revoke, Outcome: audit.OK, Subject: id,
+			Detail: map[string]any{"kind": "connection", "app": conn.ClientName, "person": conn.PersonName}})
+	})
+}
+
+// RevokeRow marks a connection as revoked, whoever it belongs to, and reports whether it was live. The caller
+// audits it.
+func RevokeRow(ctx context.Context, s *store.Store, id, reason string) (bool, error) {
+	n, err := s.Exec(ctx, `UPDATE connections SET revoked_at = ?, revoked_reason = ? WHERE id = ? AND revoked_at IS NULL`, store.Now(), reason, id)
+	if err != nil {
+		return false, fmt.Errorf("revoking a connection: %w", err)
+	}
+	return n == 1, nil
+}

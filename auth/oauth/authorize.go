@@ -1,0 +1,241 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"regexp"
+	"time"
+
+	"github.com/ory/fosite"
+
+	"switchboard/internal/scope"
+	"switchboard/internal/seal"
+	"switchboard/internal/store"
+	"switchboard/internal/web"
+)
+
+// RedirectError is an error that goes back to the client: its redirect URI is trusted.
+type RedirectError struct {
+	Location string
+	cause    error
+}
+
+func (e *RedirectError) Error() string { return "back to the client: " + e.cause.Error() }
+
+// Unwrap returns what was wrong.
+func (e *RedirectError) Unwrap() error { return e.cause }
+
+// PageError is an error that a person has to read, because the redirect URI cannot be trusted (RFC 6749 §4.1.2.1).
+// Reason is a word for the message: unknown_client, bad_redirect, bad_request, unavailable, rate_limited.
+type PageError struct {
+	Status     int
+	Code       string
+	Reason     string
+	RetryAfter time.Duration
+	cause      error
+}
+
+func (e *PageError) Error() string { return fmt.Sprintf("%s: %v", e.Reason, e.cause) }
+
+// Unwrap returns what was wrong.
+func (e *PageError) Unwrap() error { return e.cause }
+
+// requestLifetime is how long a person may take to sign in and answer.
+const requestLifetime = time.Hour
+
+// maxAuthorizeForm bounds the parameters of an authorization request, state included.
+const maxAuthorizeForm = 64 << 10
+
+// authorization is an authorization request that has been checked.
+type authorization struct {
+	client      *client
+	redirectURI string
+	state       string
+	resource    string
+	scopes      scope.Set
+	form        url.Values // what to keep, in canonical form
+}
+
+// Begin checks an authorization request and keeps it for the browser that sent it. It returns the secret id under
+// which the person's answer is awaited, a *RedirectError or a *PageError.
+func (s *Server) Begin(r *http.Request, browser string) (string, error) {
+	if wait, ok := s.limits.authorize.Allow(web.ClientIP(r)); !ok {
+		return "", &PageError{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable", Reason: "rate_limited", RetryAfter: wait, cause: errors.New("too many requests")}
+	}
+	form, err := authorizeForm(r)
+	if err != nil {
+		return "", &PageError{Status: http.StatusBadRequest, Code: "invalid_request", Reason: "bad_request", cause: err}
+	}
+	a, err := s.check(r.Context(), form)
+	if err != nil {
+		return "", err
+	}
+	id, now := seal.NewToken(""), store.Now()
+	row := consentRequest{
+		IDHash: s.Secrets.Hash(id), BrowserHash: s.Secrets.Hash(browser), ClientID: a.client.row.ID, Query: a.form.Encode(),
+		CreatedAt: now, ExpiresAt: now.Add(requestLifetime),
+	}
+	err = s.Store.Tx(r.Context(), func(ctx context.Context) error { return s.Store.DB(ctx).Create(&row).Error })
+	if err != nil {
+		return "", unavailable(err)
+	}
+	return id, nil
+}
+
+func unavailable(err error) *PageError {
+	return &PageError{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", Reason: "unavailable", RetryAfter: 2 * time.Second, cause: err}
+}
+
+// authorizeForm reads the parameters from one place: the query of a GET or the body of a POST (RFC 6749 §3.1).
+func authorizeForm(r *http.Request) (url.Values, error) {
+	raw := r.URL.RawQuery
+	if r.Method == http.MethodPost {
+		if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/x-www-form-urlencoded" {
+			return nil, errors.New("the body is not a form")
+		}
+		body, err := io.ReadAll(io.LimitReader(r.Body, maxAuthorizeForm+1))
+		if err != nil {
+			return nil, fmt.Errorf("reading the form: %w", err)
+		}
+		raw = string(body)
+	}
+	if len(raw) > maxAuthorizeForm {
+		return nil, errors.New("the request is too long")
+	}
+	form, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, fmt.Errorf("reading the parameters: %w", err)
+	}
+	for _, key := range []string{"client_id", "redirect_uri", "state"} {
+		if len(form[key]) > 1 {
+			return nil, fmt.Errorf("%s is there twice", key)
+		}
+	}
+	return form, nil
+}
+
+// check first finds out whether the redirect can be trusted; from then on errors go to the client.
+func (s *Server) check(ctx context.Context, form url.Values) (*authorization, error) {
+	c, err := s.find(ctx, form.Get("client_id"))
+	if errors.Is(err, fosite.ErrNotFound) {
+		return nil, &PageError{Status: http.StatusBadRequest, Code: "invalid_client", Reason: "unknown_client", cause: err}
+	}
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	a := &authorization{client: c, redirectURI: form.Get("redirect_uri"), state: form.Get("state")}
+	if a.redirectURI == "" && len(c.redirects) == 1 {
+		a.redirectURI = c.redirects[0]
+	}
+	if !matchesAny(c.redirects, a.redirectURI) {
+		return nil, &PageError{Status: http.StatusBadRequest, Code: "invalid_request", Reason: "bad_redirect", cause: errors.New("redirect URI not registered")}
+	}
+	if err := s.checkTrusted(ctx, a, form); err != nil {
+		var page *PageError
+		if errors.As(err, &page) {
+			return nil, err
+		}
+		return nil, &RedirectError{Location: s.errorLocation(a, err), cause: err}
+	}
+	return a, nil
+}
+
+// challengePattern is the S256 challenge of RFC 7636 §4.2: 32 bytes in base64url.
+var challengePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+
+func (s *Server) checkTrusted(ctx context.Context, a *authorization, form url.Values) (err error) {
+	for key, values := range form {
+		if len(values) > 1 && key != "resource" {
+			return fosite.ErrInvalidRequest.WithHintf("The parameter %q is there twice (RFC 6749 section 3.1).", key)
+		}
+	}
+	switch {
+	case form.Get("request") != "":
+		return fosite.ErrRequestNotSupported
+	case form.Get("request_uri") != "":
+		return fosite.ErrRequestURINotSupported
+	case form.Get("response_mode") != "" && form.Get("response_mode") != "query":
+		return fosite.ErrInvalidRequest.WithHint("The only response_mode is query.")
+	case form.Get("response_type") == "":
+		return fosite.ErrInvalidRequest.WithHint("The parameter response_type is missing; the only one is code.")
+	case form.Get("response_type") != "code":
+		return fosite.ErrUnsupportedResponseType.WithHint("The only response_type is code.")
+	case form.Get("prompt") == "none":
+		return fosite.ErrInteractionRequired.WithHint("A person is asked every time, so prompt=none cannot succeed.")
+	case form.Get("code_challenge") == "":
+		return fosite.ErrInvalidRequest.WithHint("PKCE is required: send code_challenge and code_challenge_method=S256 (RFC 7636).")
+	case form.Get("code_challenge_method") != "S256":
+		return fosite.ErrInvalidRequest.WithHint("The only code_challenge_method is S256.")
+	case !challengePattern.MatchString(form.Get("code_challenge")):
+		return fosite.ErrInvalidRequest.WithHint("code_challenge is not the base64url form of a SHA-256 hash, 43 characters.")
+	}
+	if a.resource, err = s.resource(form["resource"]); err != nil {
+		return err
+	}
+	if a.scopes, err = s.requestedScopes(form.Get("scope")); err != nil {
+		return err
+	}
+	a.form = url.Values{
+		"client_id": {a.client.row.ID}, "redirect_uri": {a.redirectURI}, "response_type": {"code"}, "scope": {a.scopes.String()},
+		"resource": {a.resource}, "code_challenge": {form.Get("code_challenge")}, "code_challenge_method": {"S256"},
+	}
+	if form.Has("state") {
+		a.form.Set("state", a.state)
+	}
+	_, err = s.parse(ctx, a)
+	return err
+}
+
+// parse has fosite read the request. Fosite wants a state of some length and knows no resource, so it gets a stand-in
+// for the one and the audience for the other.
+func (s *Server) parse(ctx context.Context, a *authorization) (fosite.AuthorizeRequester, error) {
+	x := &exchange{redirectURI: a.redirectURI}
+	form := url.Values{"state": {"kept-by-switchboard"}, "audience": {a.resource}}
+	for _, key := range []string{"client_id", "redirect_uri", "response_type", "scope", "code_challenge", "code_challenge_method"} {
+		form[key] = a.form[key]
+	}
+	ar, err := s.provider.NewAuthorizeRequest(withExchange(ctx, x), formRequest(http.MethodGet, form, nil))
+	if x.trouble != nil {
+		return nil, unavailable(x.trouble)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ar, nil
+}
+
+// openID are the scopes that clients add out of habit. They unlock nothing here.
+var openID = scope.Of("openid", "profile", "email", "address", "phone", "offline_access")
+
+// requestedScopes reads the scope parameter: none means the default set, unknown ones are dropped unless nothing
+// known remains.
+func (s *Server) requestedScopes(raw string) (scope.Set, error) {
+	asked := scope.Parse(raw).Minus(openID)
+	if len(asked) == 0 {
+		return s.Scopes.Default(), nil
+	}
+	known := s.Scopes.Expand(asked)
+	if len(known) == 0 {
+		return nil, fosite.ErrInvalidScope.WithHintf("None of the scopes exists here. The scopes are: %s.", s.Scopes.Known())
+	}
+	return known, nil
+}
+
+// errorLocation sends an error to the client, with its state and our issuer (RFC 6749 §4.1.2.1, RFC 9207 §2).
+func (s *Server) errorLocation(a *authorization, err error) string {
+	e := fosite.ErrorToRFC6749Error(err)
+	return s.answer(a, url.Values{"error": {e.ErrorField}, "error_description": {describe(e)}})
+}
+
+func (s *Server) answer(a *authorization, params url.Values) string {
+	params.Set("iss", s.Issuer)
+	if a.state != "" {
+		params.Set("state", a.state)
+	}
+	return location(a.redirectURI, params)
+}

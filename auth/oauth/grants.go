@@ -1,0 +1,99 @@
+package oauth
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ory/fosite"
+
+	"switchboard/internal/caller"
+	"switchboard/internal/store"
+)
+
+// grantState is what codes and refresh tokens have to know of the grant and connection above them.
+type grantState struct {
+	scope, resource                           string
+	grantExpires, grantRevoked, connRevoked   store.Time
+	connectionID, orgID, personID, personName string
+	clientID, clientName                      string
+	member                                    bool
+}
+
+// grantColumns and columns go together.
+const grantColumns = `gr.scope, gr.resource, gr.expires_at, gr.revoked_at, c.revoked_at, c.id, c.org_id, c.person_id,
+	CASE p.name WHEN '' THEN p.email ELSE p.name END, c.client_id, cl.name, m.person_id IS NOT NULL`
+
+func (g *grantState) columns() []any {
+	return []any{&g.scope, &g.resource, &g.grantExpires, &g.grantRevoked, &g.connRevoked, &g.connectionID, &g.orgID, &g.personID,
+		&g.personName, &g.clientID, &g.clientName, &g.member}
+}
+
+// grantJoins joins the grant of a row of table, and what is above it.
+func grantJoins(table string) string {
+	return `JOIN grants gr ON gr.id = ` + table + `.grant_id
+		JOIN connections c ON c.id = gr.connection_id
+		JOIN clients cl ON cl.id = c.client_id
+		JOIN people p ON p.id = c.person_id
+		LEFT JOIN memberships m ON m.org_id = c.org_id AND m.person_id = c.person_id`
+}
+
+// dead reports whether nothing may be issued under the grant any more.
+func (g *grantState) dead() bool {
+	return !g.grantRevoked.IsZero() || !g.connRevoked.IsZero() || !g.member || !time.Now().Before(g.grantExpires.Time)
+}
+
+// caller is the connection as the audit log names it.
+func (g *grantState) caller() caller.Caller {
+	return caller.Caller{Org: g.orgID, Person: g.personID, PersonName: g.personName, Via: caller.Connection, ID: g.connectionID, Name: g.clientName}
+}
+
+// generation is one pair of tokens of a grant, as hashes.
+type generation struct {
+	refreshHash, accessHash, grantID, scope string
+	issuedAt, accessExpires, refreshExpires store.Time
+}
+
+// generation is a pair issued now. Its refresh token lives for a refresh lifetime and never longer than the grant.
+func (s *Server) generation(p pair, grantID, scope string, g grantState, now store.Time) generation {
+	refreshExpires := now.Add(s.Refresh)
+	if refreshExpires.After(g.grantExpires.Time) {
+		refreshExpires = g.grantExpires
+	}
+	return generation{s.Secrets.Hash(p.refresh), s.Secrets.Hash(p.access), grantID, scope, now, now.Add(s.Access), refreshExpires}
+}
+
+func (s *Server) insertGeneration(ctx context.Context, g generation) error {
+	_, err := s.Store.Exec(ctx, `INSERT INTO generations (refresh_hash, access_hash, grant_id, scope, issued_at, access_expires_at, refresh_expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		g.refreshHash, g.accessHash, g.grantID, g.scope, g.issuedAt, g.accessExpires, g.refreshExpires)
+	if err != nil {
+		return fmt.Errorf("keeping tokens: %w", err)
+	}
+	return nil
+}
+
+// sameResource refuses a token request that names another resource than the grant's (RFC 8707 §2.2).
+func (s *Server) sameResource(asked []string, granted string) error {
+	for _, v := range asked {
+		if v != "" && canonical(v) != granted {
+			return errInvalidTarget.WithHintf("The grant is for %s.", granted)
+		}
+	}
+	return nil
+}
+
+// refusalUnless is the refusal, unless there was trouble.
+func refusalUnless(err error, refusal *fosite.RFC6749Error) error {
+	if err != nil {
+		return nil
+	}
+	return refusal
+}
+
+func anys(values []string) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = v
+	}
+	return out
+}

@@ -1,0 +1,128 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha512"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/go-jose/go-jose/v3"
+	"github.com/hashicorp/go-retryablehttp"
+	"github.com/ory/fosite"
+)
+
+// compose builds the fosite provider. Every field that fosite would fill in lazily is set: its getters write the
+// configuration, which is a data race.
+func (s *Server) compose() *fosite.Fosite {
+	cfg := &fosite.Config{
+		AccessTokenLifespan:        s.Access,
+		RefreshTokenLifespan:       s.Refresh,
+		AuthorizeCodeLifespan:      s.Code,
+		EnforcePKCE:                true,
+		ScopeStrategy:              fosite.ExactScopeStrategy,
+		AudienceMatchingStrategy:   fosite.ExactAudienceMatchingStrategy, // the default one matches prefixes
+		MinParameterEntropy:        1,
+		RefreshTokenScopes:         []string{}, // nil would tie refresh tokens to offline_access
+		TokenURL:                   s.Issuer + "/oauth/token",
+		TokenEntropy:               32,
+		RedirectSecureChecker:      fosite.IsRedirectURISecure,
+		HMACHasher:                 sha512.New512_256,
+		JWKSFetcherStrategy:        noJWKS{},
+		HTTPClient:                 retryablehttp.NewClient(),
+		ClientSecretsHasher:        noSecrets{},
+		AllowedPromptValues:        []string{"login", "none", "consent", "select_account"},
+		SanitationWhiteList:        []string{},
+		FormPostHTMLTemplate:       fosite.DefaultFormPostTemplate,
+		TokenEndpointHandlers:      fosite.TokenEndpointHandlers{&codeGrant{s}, &refreshGrant{s}},
+		AuthorizeEndpointHandlers:  fosite.AuthorizeEndpointHandlers{&codeGrant{s}},
+		RevocationHandlers:         fosite.RevocationHandlers{&revocation{s}},
+		TokenIntrospectionHandlers: fosite.TokenIntrospectionHandlers{},
+	}
+	return fosite.NewOAuth2Provider(&clients{s}, cfg)
+}
+
+// noJWKS fetches nothing: no client authenticates with a key yet, and fosite's default fetcher would reach out
+// unguarded and start goroutines that never end.
+type noJWKS struct{}
+
+func (noJWKS) Resolve(context.Context, string, bool) (*jose.JSONWebKeySet, error) {
+	return nil, errors.New("client keys are not fetched")
+}
+
+// noSecrets matches nothing: every client is public.
+type noSecrets struct{}
+
+func (noSecrets) Compare(context.Context, []byte, []byte) error {
+	return errors.New("clients have no secrets")
+}
+
+func (noSecrets) Hash(context.Context, []byte) ([]byte, error) {
+	return nil, errors.New("clients have no secrets")
+}
+
+// session carries what the handlers of one request tell each other through fosite.
+type session struct {
+	fosite.DefaultSession
+	decided *decided // Decide → codeGrant: what the person allowed
+	issued  *issued  // handle → populate: the token answer
+}
+
+// Clone implements fosite.Session.
+func (s *session) Clone() fosite.Session { c := *s; return &c }
+
+// decided is a person's answer on its way into a code.
+type decided struct {
+	requestID string // the secret of the consent request; the code is derived from it
+	grantID   string
+}
+
+// issued is a pair of tokens on its way to the client.
+type issued struct {
+	access, refresh string
+	scope           []string
+	expires         time.Time // of the access token
+}
+
+func (i *issued) write(resp fosite.AccessResponder) {
+	resp.SetAccessToken(i.access)
+	resp.SetTokenType("Bearer")
+	resp.SetExpiresIn(max(0, time.Until(i.expires)))
+	resp.SetScopes(i.scope)
+	resp.SetExtra("refresh_token", i.refresh)
+}
+
+// trouble is an error of ours, not of the client's: fosite would write it as the client's.
+type trouble struct{ err error }
+
+func (t *trouble) Error() string { return t.err.Error() }
+func (t *trouble) Unwrap() error { return t.err }
+
+// exchange is what one request knows beside fosite: the redirect URI that was asked for, and what went wrong in
+// looking the client up, which fosite turns into invalid_client and a client into a lost registration.
+type exchange struct {
+	redirectURI string
+	trouble     *trouble
+}
+
+type exchangeKey struct{}
+
+func withExchange(ctx context.Context, x *exchange) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, x)
+}
+
+func exchangeOf(ctx context.Context) *exchange {
+	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+		return x
+	}
+	return &exchange{}
+}
+
+// formRequest is a request that holds exactly this form, for fosite to parse.
+func formRequest(method string, form url.Values, header http.Header) *http.Request {
+	if header == nil {
+		header = http.Header{}
+	}
+	return &http.Request{Method: method, URL: &url.URL{}, Header: header, Form: form, PostForm: form}
+}

@@ -1,0 +1,76 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/ory/fosite"
+
+	"switchboard/internal/audit"
+	"switchboard/internal/caller"
+	"switchboard/internal/store"
+)
+
+// revoke serves /oauth/revoke (RFC 7009): 200 also for a token that is unknown or another client's, which then is
+// left alone. A token that could not be revoked is 503: fosite would say 200, and the client would believe it.
+func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
+	form, err := bodyForm(r)
+	if err == nil && form.Get("token") == "" {
+		err = fosite.ErrInvalidRequest.WithHint("The parameter token is missing.")
+	}
+	if err == nil {
+		x := &exchange{}
+		err = s.provider.NewRevocationRequest(withExchange(r.Context(), x), formRequest(http.MethodPost, form, credentials(r)))
+		if x.trouble != nil {
+			err = x.trouble
+		}
+	}
+	if err != nil {
+		s.writeFailure(w, r, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+}
+
+// revocation implements fosite.RevocationHandler. A refresh token takes its grant with it; an access token ends alone.
+type revocation struct{ s *Server }
+
+// RevokeToken implements fosite.RevocationHandler. The hint of RFC 7009 §2.1 is not needed: tokens say what they are.
+func (v *revocation) RevokeToken(ctx context.Context, token string, _ fosite.TokenType, c fosite.Client) error {
+	p, err := v.s.findParent(ctx, token)
+	if err == nil {
+		if p.g.clientID != c.GetID() || p.g.dead() {
+			return nil
+		}
+		return v.revokeGrant(ctx, p)
+	}
+	if !store.IsNotFound(err) {
+		return errors.Join(&trouble{err}, err)
+	}
+	hashes := v.s.Secrets.Hashes(token)
+	_, err = v.s.Store.Exec(ctx, `UPDATE generations SET access_expires_at = ? WHERE access_hash IN `+store.In(len(hashes))+`
+		AND grant_id IN (SELECT gr.id FROM grants gr JOIN connections c ON c.id = gr.connection_id WHERE c.client_id = ?)`,
+		append(append([]any{store.Now()}, anys(hashes)...), c.GetID())...)
+	if err != nil {
+		return fmt.Errorf("revoking an access token: %w", err)
+	}
+	return nil
+}
+
+func (v *revocation) revokeGrant(ctx context.Context, p parent) error {
+	err := v.s.Store.Tx(ctx, func(ctx context.Context) error {
+		n, err := v.s.Store.Exec(ctx, `UPDATE grants SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, store.Now(), p.grantID)
+		if err != nil || n == 0 {
+			return err
+		}
+		return v.s.Audit.Append(caller.With(ctx, p.g.caller()), audit.Record{Action: audit.Revoke, Outcome: audit.OK, Subject: p.g.connectionID,
+			Detail: map[string]any{"kind": "grant", "app": p.g.clientName}})
+	})
+	if err != nil {
+		return fmt.Errorf("revoking a grant: %w", err)
+	}
+	return nil
+}

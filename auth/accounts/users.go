@@ -16,8 +16,11 @@ import (
 // Invalid is bad input in one field. Reason is a word that the face puts into its reader's language.
 type Invalid struct{ Field, Reason string }
 
-func (i *Invalid) Error() string {
-	return i.Field + ": " + map[string]string{
+func (i *Invalid) Error() string { return i.Field + ": " + i.Problem() }
+
+// Problem is what is wrong, in English, for the command line.
+func (i *Invalid) Problem() string {
+	return map[string]string{
 		"required":  "is missing",
 		"too_short": fmt.Sprintf("needs at least %d characters", MinPassword),
 		"too_long":  "is too long",

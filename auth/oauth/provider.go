@@ -88,7 +88,7 @@ type issued struct {
 func (i *issued) write(resp fosite.AccessResponder) {
 	resp.SetAccessToken(i.access)
 	resp.SetTokenType("Bearer")
-	resp.SetExpiresIn(max(0, time.Until(i.expires)))
+	resp.SetExpiresIn(max(0, time.Until(i.expires).Round(time.Second)))
 	resp.SetScopes(i.scope)
 	resp.SetExtra("refresh_token", i.refresh)
 }

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"switchboard/auth/oauth"
+	"switchboard/internal/web"
+)
+
+// Config is what an operator decides. Every setting is a flag and an environment variable; docs/config.md is made
+// from the tags.
+type Config struct {
+	Addr     string `env:"SWITCHBOARD_ADDR" default:"localhost:8080" help:"Where to listen. localhost listens on 127.0.0.1 and [::1]."`
+	URL      string `env:"SWITCHBOARD_URL" help:"Public origin, which is also the OAuth issuer. By default http://localhost with the port of SWITCHBOARD_ADDR."`
+	Database string `env:"SWITCHBOARD_DATABASE" default:"data/switchboard.db" help:"Path of an SQLite file, or a postgres:// URL."`
+	KeyFile  string `env:"SWITCHBOARD_KEY_FILE" default:"data/switchboard.key" help:"File with the server's keys, made at the first start. Back it up apart from the database."`
+
+	CodeTTL      time.Duration `env:"SWITCHBOARD_CODE_TTL" default:"60s" help:"How long an authorization code is good."`
+	AccessTTL    time.Duration `env:"SWITCHBOARD_ACCESS_TTL" default:"1h" help:"How long an access token is good."`
+	RefreshTTL   time.Duration `env:"SWITCHBOARD_REFRESH_TTL" default:"720h" help:"How long an unused refresh token is good. After six times that a person is asked again in any case."`
+	RefreshGrace time.Duration `env:"SWITCHBOARD_REFRESH_GRACE" default:"60s" help:"How long a repeated refresh gets the same answer, as long as that answer is unused."`
+
+	RatePerMinute  int      `env:"SWITCHBOARD_RATE_PER_MINUTE" default:"60" help:"Requests a minute of one connection or key. A person has 5 times, an organization 20 times as many. 0 is no limit."`
+	TrustedProxies string   `env:"SWITCHBOARD_TRUSTED_PROXIES" help:"Addresses and CIDRs of reverse proxies whose X-Forwarded-* headers count, separated by commas."`
+	Hosts          []string `env:"SWITCHBOARD_HOSTS" help:"Further host names that requests may arrive under, separated by commas."`
+	Origins        []string `env:"SWITCHBOARD_ORIGINS" help:"Further origins whose pages may call /mcp, separated by commas. The own one and loopback ones may."`
+	Insecure       bool     `env:"SWITCHBOARD_INSECURE" help:"Start with an http:// URL that is not on this machine. Tokens then travel in clear."`
+	LogLevel       string   `env:"SWITCHBOARD_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Least level of what is logged: debug, info, warn or error."`
+}
+
+// minAccessTTL and others keep settings apart that would lock everybody out.
+const (
+	minTTL   = time.Second
+	maxCode  = 10 * time.Minute
+	maxGrace = 10 * time.Minute
+)
+
+// origin is the public origin.
+func (c *Config) origin() (*url.URL, error) {
+	raw := c.URL
+	if raw == "" {
+		_, port, err := net.SplitHostPort(c.Addr)
+		if err != nil {
+			return nil, fmt.Errorf("SWITCHBOARD_ADDR %q is not host:port", c.Addr)
+		}
+		raw = "http://localhost:" + port
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("SWITCHBOARD_URL %q is not an origin such as https://switchboard.example.com", raw)
+	}
+	u.Path, u.Host, u.Scheme = "", strings.ToLower(u.Host), strings.ToLower(u.Scheme)
+	if port := map[string]string{"http": "80", "https": "443"}[u.Scheme]; u.Port() == port {
+		u.Host = strings.TrimSuffix(u.Host, ":"+port)
+	}
+	if u.Scheme == "http" && !isLoopback(u.Hostname()) && !c.Insecure {
+		return nil, fmt.Errorf("SWITCHBOARD_URL %s would send tokens over the network in clear: use https://, or set SWITCHBOARD_INSECURE=1 on a network that you trust", u)
+	}
+	return u, nil
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// check refuses settings that cannot work, before anything is opened.
+func (c *Config) check() error {
+	for _, d := range []struct {
+		name        string
+		value       time.Duration
+		least, most time.Duration
+	}{
+		{"SWITCHBOARD_CODE_TTL", c.CodeTTL, minTTL, maxCode},
+		{"SWITCHBOARD_ACCESS_TTL", c.AccessTTL, minTTL, 24 * time.Hour},
+		{"SWITCHBOARD_REFRESH_TTL", c.RefreshTTL, minTTL, 365 * 24 * time.Hour},
+		{"SWITCHBOARD_REFRESH_GRACE", c.RefreshGrace, 0, maxGrace},
+	} {
+		if d.value < d.least || d.value > d.most {
+			return fmt.Errorf("%s is %s, it must be from %s to %s", d.name, d.value, d.least, d.most)
+		}
+	}
+	if c.RatePerMinute < 0 {
+		return fmt.Errorf("SWITCHBOARD_RATE_PER_MINUTE is %d, it must not be negative", c.RatePerMinute)
+	}
+	if _, err := c.proxies(); err != nil {
+		return err
+	}
+	_, err := c.origin()
+	return err
+}
+
+func (c *Config) proxies() ([]netip.Prefix, error) {
+	p, err := web.ParseProxies(c.TrustedProxies)
+	if err != nil {
+		return nil, fmt.Errorf("SWITCHBOARD_TRUSTED_PROXIES: %w", err)
+	}
+	return p, nil
+}
+
+func (c *Config) lifetimes() oauth.Lifetimes {
+	return oauth.Lifetimes{Code: c.CodeTTL, Access: c.AccessTTL, Refresh: c.RefreshTTL, Grace: c.RefreshGrace}
+}
+
+// expiry is a duration that also takes days: "90d", "12h", "30d12h". "never" and "" are 0.
+type expiry time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (e *expiry) UnmarshalText(text []byte) error {
+	s, total := string(text), time.Duration(0)
+	if s == "" || s == "never" {
+		return nil
+	}
+	if days, rest, found := strings.Cut(s, "d"); found {
+		n, err := strconv.Atoi(days)
+		if err != nil || n < 0 || n > 3650 {
+			return fmt.Errorf("%q is not a duration such as 90d or 12h", s)
+		}
+		total, s = time.Duration(n)*24*time.Hour, rest
+	}
+	if s != "" {
+		d, err := time.ParseDuration(s)
+		if err != nil {
+			return fmt.Errorf("%q is not a duration such as 90d or 12h", string(text))
+		}
+		total += d
+	}
+	if total <= 0 {
+		return fmt.Errorf("%q is not in the future", string(text))
+	}
+	*e = expiry(total)
+	return nil
+}

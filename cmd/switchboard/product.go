@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"switchboard/auth"
+	"switchboard/auth/accounts"
+	"switchboard/internal/audit"
+	"switchboard/internal/scope"
+	"switchboard/internal/seal"
+	"switchboard/internal/store"
+	"switchboard/migrations"
+	"switchboard/tools"
+	"switchboard/tools/kit"
+	"switchboard/tools/org"
+)
+
+// product is what every command works with: an open, migrated database and the two cores on it.
+type product struct {
+	store    *store.Store
+	secrets  *seal.Keyring
+	audit    *audit.Log
+	accounts *accounts.Accounts
+	auth     *auth.Auth
+	tools    kit.Registry
+	scopes   *scope.Catalog
+	log      *slog.Logger
+}
+
+func open(ctx context.Context, cfg *Config, log *slog.Logger) (*product, error) {
+	origin, err := cfg.origin()
+	if err != nil {
+		return nil, err
+	}
+	p := &product{log: log}
+	if p.store, err = store.Open(ctx, store.Config{URL: cfg.Database, Log: log}); err != nil {
+		return nil, err
+	}
+	err = p.store.Migrate(ctx, migrations.FS)
+	if err == nil {
+		p.secrets, err = seal.Load(cfg.KeyFile)
+	}
+	if err == nil {
+		err = auth.ClaimKeys(ctx, p.store, p.secrets)
+	}
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	p.audit = audit.New(p.store)
+	directory := &organizations{}
+	p.tools = tools.All(tools.Deps{Store: p.store, Organizations: directory, URL: origin.String()})
+	p.scopes = scope.NewCatalog(tools.Groups(), tools.Umbrellas(), p.tools.Needed())
+	p.accounts = accounts.New(accounts.Config{Store: p.store, Secrets: p.secrets, Audit: p.audit, Log: log, Scopes: p.scopes.Known()})
+	directory.accounts = p.accounts
+	p.auth = auth.New(auth.Config{Store: p.store, Secrets: p.secrets, Accounts: p.accounts, Audit: p.audit, Scopes: p.scopes, Log: log, Issuer: origin.String()})
+	return p, nil
+}
+
+func (p *product) close() {
+	if err := p.store.Close(); err != nil {
+		p.log.Error("database not closed", "err", err)
+	}
+}
+
+// organizations shows the organizations of auth/accounts to tools/org, which must not know auth.
+type organizations struct{ accounts *accounts.Accounts }
+
+// Organization implements org.Organizations.
+func (o *organizations) Organization(ctx context.Context, id string) (org.Organization, error) {
+	found, err := o.accounts.Organization(ctx, id)
+	return org.Organization(found), err
+}
+
+// SetTimezone implements org.Organizations.
+func (o *organizations) SetTimezone(ctx context.Context, id, timezone string) error {
+	return o.accounts.SetTimezone(ctx, id, timezone)
+}

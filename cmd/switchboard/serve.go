@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"switchboard/auth/oauth"
+	consentui "switchboard/consent-ui"
+	"switchboard/internal/seal"
+	"switchboard/internal/web"
+	"switchboard/mcp"
+	"switchboard/tools/kit"
+)
+
+type serveCommand struct{}
+
+// Run serves until ctx ends.
+func (serveCommand) Run(ctx context.Context, cfg *Config, io console, log *slog.Logger) error {
+	tuneMemory(log)
+	p, err := open(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	s, err := wire(cfg, p)
+	if err != nil {
+		return err
+	}
+	listeners, err := listen(ctx, cfg.Addr)
+	if err != nil {
+		return err
+	}
+	if err := welcome(ctx, cfg, p, s.origin, io); err != nil {
+		return err
+	}
+	var sweeping sync.WaitGroup
+	sweeping.Go(func() { sweep(ctx, p, s.oauth) })
+	defer sweeping.Wait()
+	return s.serve(ctx, listeners, log)
+}
+
+// server is the wired product.
+type server struct {
+	origin  *url.URL
+	handler http.Handler
+	oauth   *oauth.Server
+	mcp     *mcp.Handler
+}
+
+// wire puts the faces on one mux.
+func wire(cfg *Config, p *product) (*server, error) {
+	origin, err := cfg.origin()
+	if err != nil {
+		return nil, err
+	}
+	proxies, err := cfg.proxies()
+	if err != nil {
+		return nil, err
+	}
+	resource := origin.String() + "/mcp"
+	issuer := oauth.New(oauth.Config{
+		Issuer: origin.String(), Resources: []string{resource}, Name: "Switchboard",
+		Store: p.store, Secrets: p.secrets, Accounts: p.accounts, Audit: p.audit, Scopes: p.scopes, Lifetimes: cfg.lifetimes(), Log: p.log,
+	})
+	runner := kit.NewRunner(kit.RunnerConfig{Store: p.store, Audit: p.audit, Log: p.log})
+	tools := mcp.New(mcp.Config{
+		Auth: p.auth, Tools: p.tools, Runner: runner, Version: version, Resource: resource, RatePerMinute: cfg.RatePerMinute, Log: p.log,
+	})
+	cookieKey, _ := p.secrets.Derive(p.secrets.Current(), seal.CookieLabel)
+	pages, err := consentui.New(consentui.Config{
+		Issuer: origin, Accounts: p.accounts, Auth: p.auth, OAuth: issuer, Audit: p.audit, Tools: p.tools, Log: p.log, Version: version,
+		CookieKey: cookieKey, IdleEnd: cfg.RefreshTTL,
+	})
+	if err != nil {
+		return nil, err
+	}
+	edge, err := web.New(web.Config{URL: origin, Hosts: cfg.Hosts, Origins: cfg.Origins, TrustedProxies: proxies, Log: p.log})
+	if err != nil {
+		return nil, err
+	}
+
+	face := http.NewServeMux()
+	pages.Routes(face)
+	mux := http.NewServeMux()
+	issuer.Routes(mux)
+	mux.Handle("/mcp", edge.Origins(tools))
+	mux.Handle("/mcp/{$}", edge.Origins(tools))
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
+		web.JSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	mux.HandleFunc("/readyz", p.ready)
+	mux.Handle("/", edge.Canonical(face))
+	return &server{origin, edge.Handler(mux), issuer, tools}, nil
+}
+
+// ready says whether requests can be served: the database answers.
+func (p *product) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	if err := p.store.Ping(ctx); err != nil {
+		p.log.WarnContext(r.Context(), "not ready", "err", err)
+		web.JSON(w, http.StatusServiceUnavailable, map[string]string{"status": "the database does not answer"})
+		return
+	}
+	web.JSON(w, http.StatusOK, map[string]string{"status": "ready"})
+}
+
+// listen opens the address; localhost is both loopback addresses, because clients resolve the name to either.
+func listen(ctx context.Context, addr string) ([]net.Listener, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("SWITCHBOARD_ADDR %q is not host:port", addr)
+	}
+	var lc net.ListenConfig
+	if host != "localhost" {
+		l, err := lc.Listen(ctx, "tcp", addr)
+		return []net.Listener{l}, err
+	}
+	v4, err := lc.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port))
+	if err != nil {
+		return nil, err
+	}
+	_, port, _ = net.SplitHostPort(v4.Addr().String()) // port 0 was chosen for us
+	v6, err := lc.Listen(ctx, "tcp6", net.JoinHostPort("::1", port))
+	if err != nil {
+		return []net.Listener{v4}, nil // a machine without IPv6
+	}
+	return []net.Listener{v4, v6}, nil
+}
+
+const (
+	// longestTool is the most that a tool may take to answer, with some time to write it.
+	longestTool   = 70 * time.Second
+	shutdownGrace = 60 * time.Second
+)
+
+// serve runs until ctx ends, and then lets the requests under way finish.
+func (s *server) serve(ctx context.Context, listeners []net.Listener, log *slog.Logger) error {
+	h := &http.Server{
+		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: longestTool, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 128 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
+	}
+	failed := make(chan error, len(listeners))
+	for _, l := range listeners {
+		go func() { failed <- h.Serve(l) }()
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+		log.Info("shutting down")
+	case err = <-failed:
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer cancel()
+	return errors.Join(err, h.Shutdown(grace), s.mcp.Wait(grace))
+}
+
+const sweepEvery = 10 * time.Minute
+
+// sweep removes what has ended, now and then until ctx ends. Every replica does it; it is the same work twice.
+func sweep(ctx context.Context, p *product, issuer *oauth.Server) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		if err := errors.Join(issuer.Sweep(ctx), p.accounts.Sweep(ctx)); err != nil && ctx.Err() == nil {
+			p.log.Warn("sweeping failed", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// tuneMemory trades memory for speed unless the operator decided otherwise: the MCP SDK allocates a large buffer for
+// each message, and with the default setting half of the time goes into collecting them.
+func tuneMemory(log *slog.Logger) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+	_, err := memlimit.Set(memlimit.WithRatio(0.8), memlimit.WithProvider(memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)))
+	if err != nil {
+		log.Debug("no memory limit set", "err", err)
+	}
+}

@@ -1,0 +1,33 @@
+# What a newcomer needs is `make run` and `make test`; README.md says more.
+
+BIN := bin/switchboard
+
+.PHONY: run build test unit lint e2e bench generate clean
+
+run: build ## run the server on SQLite in ./data
+	@exec ./$(BIN) serve
+
+build: ## build the binary: no cgo, no npm, no generators
+	@CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o $(BIN) ./cmd/switchboard
+
+test: ## everything: lint, unit tests on SQLite and Postgres, a real browser; installs what it needs on Debian as root
+	@.ci/test
+
+unit: ## unit tests on SQLite
+	go test ./...
+
+lint: ## formatting, vet, staticcheck, generated files, house rules
+	@.ci/test lint
+
+e2e: ## the built binary, a real browser, real MCP clients
+	@.ci/test e2e
+
+bench: ## the cost of a tool call and of a refresh, beside the floor they stand on
+	go test -run='^$$' -bench=. -benchmem ./mcp ./auth/oauth
+
+generate: ## rewrite what is derived: templates, docs, golden files
+	go tool templ generate
+	UPDATE=1 go test ./... >/dev/null
+
+clean:
+	rm -rf bin .cache

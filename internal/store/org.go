@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -19,7 +18,7 @@ import (
 // to the caller's organization, whatever the query says, and every created row belongs to it. A context without
 // a caller reads nothing and writes nothing.
 //
-// What a column cannot see (raw SQL, joins written as strings, subqueries) is refused by the plugin below.
+// What a column cannot see (raw SQL, joins written as strings, subqueries) is refused by the plugin in fence.go.
 type OrgID string
 
 var (
@@ -160,75 +159,6 @@ func (c orgClause) create(stmt *gorm.Statement, org string) {
 			on.Where.Exprs = append(on.Where.Exprs, c.mine(org)) // an upsert never updates a foreign row
 			conflict.Expression = on
 			stmt.Clauses["ON CONFLICT"] = conflict
-		}
-	}
-}
-
-// fence is the plugin that refuses what orgClause cannot see.
-type fence struct{}
-
-func (fence) Name() string { return "organization fence" }
-
-func (fence) Initialize(db *gorm.DB) error {
-	cb := db.Callback()
-	return errors.Join(
-		cb.Query().Before("gorm:query").Register("fence", fence{}.model),
-		cb.Create().Before("gorm:create").Register("fence", fence{}.model),
-		cb.Update().Before("gorm:update").Register("fence", fence{}.model),
-		cb.Delete().Before("gorm:delete").Register("fence", fence{}.model),
-		cb.Row().Before("gorm:row").Register("fence", fence{}.row),
-		cb.Raw().Before("gorm:raw").Register("fence", fence{}.raw),
-	)
-}
-
-func (fence) raw(db *gorm.DB) {
-	if !all(db.Statement.Context) {
-		_ = db.AddError(fmt.Errorf("%w: raw SQL", ErrUnfenced))
-	}
-}
-
-func (f fence) row(db *gorm.DB) {
-	if db.Statement.SQL.Len() > 0 {
-		f.raw(db)
-		return
-	}
-	f.model(db)
-}
-
-func (fence) model(db *gorm.DB) {
-	stmt := db.Statement
-	if all(stmt.Context) {
-		return
-	}
-	if stmt.SQL.Len() > 0 { // db.Raw(…).Find
-		_ = db.AddError(fmt.Errorf("%w: raw SQL", ErrUnfenced))
-		return
-	}
-	if stmt.Schema == nil || stmt.TableExpr != nil || stmt.Table != stmt.Schema.Table {
-		_ = db.AddError(fmt.Errorf("%w: a table without its model", ErrUnfenced))
-		return
-	}
-	if _, ok := stmt.Clauses["FROM"]; ok {
-		_ = db.AddError(fmt.Errorf("%w: FROM", ErrUnfenced))
-	}
-	for _, j := range stmt.Joins {
-		if j.On != nil || stmt.Schema.Relationships.Relations[j.Name] == nil {
-			_ = db.AddError(fmt.Errorf("%w: a join that is not a relation", ErrUnfenced))
-		}
-	}
-	texts := append([]string{}, stmt.Selects...)
-	if where, ok := stmt.Clauses["WHERE"]; ok {
-		if w, ok := where.Expression.(clause.Where); ok {
-			for _, e := range w.Exprs {
-				if expr, ok := e.(clause.Expr); ok {
-					texts = append(texts, expr.SQL)
-				}
-			}
-		}
-	}
-	for _, t := range texts {
-		if strings.Contains(strings.ToLower(t), "select") {
-			_ = db.AddError(fmt.Errorf("%w: a subquery as text", ErrUnfenced))
 		}
 	}
 }

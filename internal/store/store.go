@@ -53,12 +53,28 @@ type Store struct {
 	read, write *gorm.DB // the same handle on Postgres
 	readSQL     *sql.DB
 	writeSQL    *sql.DB
+	fence       fence
 	prepared    prepared
 }
 
 // Open connects to the database. It does not migrate it.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	s := &Store{}
+	for attempt := 0; ; attempt++ {
+		s := &Store{}
+		err := s.open(ctx, cfg)
+		if err == nil {
+			return s, nil
+		}
+		_ = s.Close()
+		if attempt == 20 || !s.mayRetry(err) {
+			return nil, fmt.Errorf("opening the database: %w", err)
+		}
+		// Another process is making the same SQLite file; the switch to WAL does not wait for it.
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (s *Store) open(ctx context.Context, cfg Config) error {
 	var err error
 	if strings.HasPrefix(cfg.URL, "postgres://") || strings.HasPrefix(cfg.URL, "postgresql://") {
 		s.Dialect = Postgres
@@ -67,14 +83,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		s.Dialect = SQLite
 		err = s.openSQLite(cfg)
 	}
-	if err == nil {
-		err = s.Ping(ctx)
-	}
 	if err != nil {
-		_ = s.Close()
-		return nil, fmt.Errorf("opening the database: %w", err)
+		return err
 	}
-	return s, nil
+	return s.Ping(ctx)
 }
 
 func (s *Store) openPostgres(cfg Config) (err error) {
@@ -90,7 +102,7 @@ func (s *Store) openPostgres(cfg Config) (err error) {
 	s.readSQL.SetMaxOpenConns(connections)
 	s.readSQL.SetMaxIdleConns(connections)
 	s.readSQL.SetConnMaxLifetime(time.Hour)
-	s.read, err = open(postgres.New(postgres.Config{Conn: s.readSQL}), cfg.Log)
+	s.read, err = s.handle(postgres.New(postgres.Config{Conn: s.readSQL}), cfg.Log)
 	s.write = s.read
 	return err
 }
@@ -120,7 +132,7 @@ func (s *Store) openSQLite(cfg Config) (err error) {
 		return err
 	}
 	s.writeSQL.SetMaxOpenConns(1)
-	if s.write, err = open(sqlite.New(sqlite.Config{Conn: s.writeSQL}), cfg.Log); err != nil {
+	if s.write, err = s.handle(sqlite.New(sqlite.Config{Conn: s.writeSQL}), cfg.Log); err != nil {
 		return err
 	}
 	if s.readSQL, err = sql.Open(sqlite.DriverName, dsn("query_only(1)")); err != nil {
@@ -129,11 +141,11 @@ func (s *Store) openSQLite(cfg Config) (err error) {
 	readers := max(4, 2*runtime.GOMAXPROCS(0))
 	s.readSQL.SetMaxOpenConns(readers)
 	s.readSQL.SetMaxIdleConns(readers)
-	s.read, err = open(sqlite.New(sqlite.Config{Conn: s.readSQL}), cfg.Log)
+	s.read, err = s.handle(sqlite.New(sqlite.Config{Conn: s.readSQL}), cfg.Log)
 	return err
 }
 
-func open(d gorm.Dialector, log *slog.Logger) (*gorm.DB, error) {
+func (s *Store) handle(d gorm.Dialector, log *slog.Logger) (*gorm.DB, error) {
 	db, err := gorm.Open(d, &gorm.Config{
 		TranslateError:         true,
 		SkipDefaultTransaction: true, // every write is in Tx already
@@ -143,7 +155,7 @@ func open(d gorm.Dialector, log *slog.Logger) (*gorm.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return db, db.Use(fence{})
+	return db, db.Use(&s.fence)
 }
 
 // Close closes the pools.
@@ -187,10 +199,11 @@ func (s *Store) Migrate(ctx context.Context, files fs.FS) error {
 		return fmt.Errorf("reading the migrations: %w", err)
 	}
 	for attempt := 0; ; attempt++ {
-		if _, err = provider.Up(ctx); err == nil || !s.mayRetry(err) || attempt == 20 {
+		if _, err = provider.Up(ctx); err == nil || s.Dialect == Postgres || attempt == 20 || attempt == 5 && !s.mayRetry(err) {
 			break
 		}
-		// Another process migrates the same SQLite file at this moment; its result is ours too.
+		// Another process may be migrating the same SQLite file: what we saw undone it has done meanwhile, and the
+		// statement fails in any of many ways. Looking again finds its result.
 		time.Sleep(100 * time.Millisecond)
 	}
 	if err != nil {
@@ -242,9 +255,11 @@ func (s *Store) mayRetry(err error) bool {
 	return s.Dialect == SQLite && strings.Contains(err.Error(), "SQLITE_BUSY")
 }
 
-// IsNotFound reports whether a query for one row found none.
+// IsNotFound reports whether a query for one row found none. Postgres does not look for text that it cannot hold,
+// which is a NUL or broken UTF-8 in what a client sent: no row has it.
 func IsNotFound(err error) bool {
-	return errors.Is(err, gorm.ErrRecordNotFound) || errors.Is(err, sql.ErrNoRows)
+	var pg *pgconn.PgError
+	return errors.Is(err, gorm.ErrRecordNotFound) || errors.Is(err, sql.ErrNoRows) || errors.As(err, &pg) && pg.Code == "22021"
 }
 
 // IsDuplicate reports whether a write ran into a unique index.

@@ -1,0 +1,131 @@
+package kit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"gorm.io/gorm/clause"
+
+	"switchboard/internal/audit"
+	"switchboard/internal/fault"
+	"switchboard/internal/store"
+)
+
+// toolCall is one mutating call: started before any effect, done in the transaction of the effect, failed when
+// nothing came of it. One that stays started is a call whose outcome nobody knows.
+type toolCall struct {
+	ID             string `gorm:"primaryKey"`
+	OrgID          store.OrgID
+	Tool           string
+	IdempotencyKey *string // unique per organization and tool
+	ArgumentsHash  string  // "" without a key: nobody will compare it
+	Status         callStatus
+	Result         *string // kept for a replay, so only with a key
+	StartedAt      store.Time
+	FinishedAt     store.Time
+}
+
+// TableName implements gorm's tabler.
+func (toolCall) TableName() string { return "tool_calls" }
+
+type callStatus string
+
+const (
+	callStarted callStatus = "started"
+	callDone    callStatus = "done"
+	callFailed  callStatus = "failed"
+)
+
+// keyed is an input that carries the client's own key for this call. A repetition with the same key is answered with
+// the result of the first call.
+type keyed interface{ IdempotencyKey() string }
+
+// claim puts on record that a call starts. When its key was used before there is nothing to start: stored is the
+// result of then.
+func (r *Runner) claim(ctx context.Context, t Tool, a arguments) (call toolCall, stored json.RawMessage, err error) {
+	call = toolCall{ID: store.NewID("call"), Tool: t.Name(), Status: callStarted, StartedAt: store.Now()}
+	in, err := t.decode(a.canonical)
+	if err != nil {
+		return call, nil, fmt.Errorf("decoding valid arguments: %w", err)
+	}
+	if k, ok := in.(keyed); ok && k.IdempotencyKey() != "" {
+		key, sum := k.IdempotencyKey(), sha256.Sum256(a.canonical)
+		call.IdempotencyKey, call.ArgumentsHash = &key, hex.EncodeToString(sum[:])
+	}
+	err = r.store.Tx(ctx, func(ctx context.Context) error {
+		stored = nil
+		created := r.store.DB(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&call)
+		if created.Error != nil {
+			return created.Error
+		}
+		if created.RowsAffected == 1 {
+			return r.audit.Append(ctx, audit.Record{Action: t.Name(), Outcome: audit.Started, CallID: call.ID})
+		}
+		stored, err = r.replay(ctx, t, call)
+		return err
+	})
+	return call, stored, err
+}
+
+// replay answers a call whose key is taken.
+func (r *Runner) replay(ctx context.Context, t Tool, call toolCall) (json.RawMessage, error) {
+	var first toolCall
+	err := r.store.DB(ctx).Where("tool = ? AND idempotency_key = ?", call.Tool, *call.IdempotencyKey).Take(&first).Error
+	if store.IsNotFound(err) {
+		return nil, fault.New(fault.IdempotencyConflict, "Another call with this idempotency key has just failed. Try again.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if first.ArgumentsHash != call.ArgumentsHash {
+		return nil, fault.New(fault.IdempotencyConflict, "This idempotency key was used for a call with other arguments. Use a new key.")
+	}
+	if first.Status != callDone || first.Result == nil {
+		return nil, fault.New(fault.IdempotencyConflict, "A call with this idempotency key is still running, or its outcome is unknown. "+
+			"Look at what it was to change before you use a new key.").With("outcome", "unknown")
+	}
+	record := audit.Record{Action: t.Name(), Outcome: audit.OK, CallID: first.ID, Detail: map[string]any{"replay": true}}
+	return json.RawMessage(*first.Result), r.audit.Append(ctx, record)
+}
+
+// finish puts on record, in the transaction of the effect, that a call ended well.
+func (r *Runner) finish(ctx context.Context, t Tool, call toolCall, value json.RawMessage, about string) error {
+	changes := map[string]any{"status": callDone, "finished_at": store.Now()}
+	if call.IdempotencyKey != nil {
+		changes["result"] = string(value)
+	}
+	updated := r.store.DB(ctx).Model(&toolCall{}).Where("id = ? AND status = ?", call.ID, callStarted).Updates(changes)
+	if updated.Error != nil {
+		return updated.Error
+	}
+	if updated.RowsAffected != 1 {
+		return errors.New("the record of this call is gone")
+	}
+	return r.audit.Append(ctx, audit.Record{Action: t.Name(), Outcome: audit.OK, Subject: about, CallID: call.ID})
+}
+
+// fail puts on record that a call ended badly, and gives its key free where that means that nothing happened. An
+// external effect may be there all the same unless the handler itself refused, so such a call stays started.
+func (r *Runner) fail(ctx context.Context, t Tool, call toolCall, cause error) error {
+	_, refused := fault.Of(cause, "")
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	err := r.store.Tx(ctx, func(ctx context.Context) error {
+		if refused || !t.spec.External {
+			changes := map[string]any{"status": callFailed, "finished_at": store.Now(), "idempotency_key": nil}
+			err := r.store.DB(ctx).Model(&toolCall{}).Where("id = ? AND status = ?", call.ID, callStarted).Updates(changes).Error
+			if err != nil {
+				return err
+			}
+		}
+		return r.audit.Append(ctx, audit.Record{Action: t.Name(), Outcome: audit.Failed, Code: codeOf(cause), CallID: call.ID})
+	})
+	if err != nil {
+		return fmt.Errorf("recording a failed call, %s: %w", codeOf(cause), err)
+	}
+	return cause
+}

@@ -1,0 +1,204 @@
+// Package kit is what a domain defines tools with. A tool is one value, made by New from a Spec and a handler; the
+// MCP entry, its schema, its annotations, the scopes that exist and the audit records all derive from that value.
+//
+//   - A Spec says what the tool is: its name, the scope it needs, what it does to the world.
+//   - The input struct says what it takes: its fields and their tags are the schema (schema.go), and arguments that do
+//     not fit it are refused in one sentence (validate.go).
+//   - The Runner is the only way to run one (run.go): permission, validation, confirmation, the record that a call
+//     started, the effect and its audit record, in that order, for every face.
+package kit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"switchboard/internal/scope"
+)
+
+// Effect is what a tool does to the world at worst.
+type Effect int
+
+const (
+	Read    Effect = iota // changes nothing
+	Write                 // changes what can be changed back
+	Destroy               // takes away what cannot be brought back
+)
+
+const (
+	defaultTimeout = 30 * time.Second
+	maxTimeout     = 55 * time.Second // hosts give up on a call after a minute
+)
+
+// Spec is what a tool says about itself.
+type Spec struct {
+	Name  string // a contract with clients: added, never renamed
+	Title string // what a person reads on a button
+	Scope string // the one scope that lets a caller run it
+
+	Effect     Effect
+	Spends     bool // costs the organization money
+	Idempotent bool // the same arguments again change nothing more
+	External   bool // reaches beyond our database, so the effect cannot be rolled back with it
+
+	// Unconfirmed says why a tool that destroys or spends asks for no confirmation.
+	Unconfirmed string
+
+	// Doc says what the tool does and what it returns. Tool.Description adds the permission and the cost.
+	Doc     string
+	Example string // JSON: arguments that are valid
+
+	// Timeout bounds the handler; 0 means 30 s.
+	Timeout time.Duration
+}
+
+// Mutates reports whether a call changes anything. Such a call is recorded before it runs, and audited.
+func (s Spec) Mutates() bool { return s.Effect != Read }
+
+// Tool is a Spec with its handler, made by New.
+type Tool struct {
+	spec  Spec
+	input *input
+
+	confirm func(in any) bool // nil when the tool asks for no confirmation
+	preview func(ctx context.Context, in any) (Preview, error)
+	decode  func(canonical []byte) (any, error)
+	handle  func(ctx context.Context, in any) (any, error)
+}
+
+// Spec returns what the tool says about itself.
+func (t Tool) Spec() Spec { return t.spec }
+
+// Name is the tool's name.
+func (t Tool) Name() string { return t.spec.Name }
+
+// Needs is the scopes that a caller must hold.
+func (t Tool) Needs() scope.Set { return scope.Of(t.spec.Scope) }
+
+// InputSchema is the schema as clients get it: the subset of JSON Schema that every known host accepts. The answer
+// is the same bytes on every call.
+func (t Tool) InputSchema() json.RawMessage { return t.input.portable }
+
+// FullSchema is the schema that arguments are held against, with what some hosts would not accept.
+func (t Tool) FullSchema() json.RawMessage { return t.input.full }
+
+// Validate holds arguments to the schema, as a call does. The error is a *fault.Error that names the field.
+func (t Tool) Validate(args json.RawMessage) error {
+	_, err := t.input.read(args)
+	return err
+}
+
+// Confirms reports whether the tool takes the argument `confirm` and may refuse to run without it.
+func (t Tool) Confirms() bool { return t.confirm != nil }
+
+// Description is what a model reads before it calls the tool: the Doc, the permission and the cost.
+func (t Tool) Description() string {
+	words := []string{strings.TrimSpace(t.spec.Doc), fmt.Sprintf("Needs the permission %s.", t.spec.Scope)}
+	switch {
+	case t.spec.Spends:
+		words = append(words, "Spends money.")
+	case t.spec.Effect == Read:
+		words = append(words, "Changes nothing and spends nothing.")
+	default:
+		words = append(words, "Spends nothing.")
+	}
+	if t.spec.Effect == Destroy {
+		words = append(words, "Cannot be undone.")
+	}
+	if t.Confirms() {
+		words = append(words, "Ask the user first, then call with confirm: true.")
+	}
+	return strings.Join(words, " ")
+}
+
+// Preview is what a call would do, shown to the person who is asked to confirm it.
+type Preview struct {
+	Text     string
+	Cost     int64  // in millionths of the currency unit, 0 when it costs nothing
+	Currency string // ISO 4217, "" when it costs nothing
+}
+
+// Option adds to a tool what depends on the type of its input.
+type Option[In any] func(*Tool)
+
+// Confirm makes calls for which when answers true need the argument `confirm: true`, which New adds to the schema.
+// The refusal of a call without it shows the preview.
+func Confirm[In any](when func(In) bool, preview func(context.Context, In) (Preview, error)) Option[In] {
+	return func(t *Tool) {
+		t.confirm = func(in any) bool { return when(in.(In)) }
+		t.preview = func(ctx context.Context, in any) (Preview, error) { return preview(ctx, in.(In)) }
+	}
+}
+
+// Always is the rule for Confirm of a tool that needs confirmation whatever its arguments.
+func Always[In any](In) bool { return true }
+
+// New makes a tool. The input struct is its schema, see schema.go. New panics on a Spec that breaks a rule, so that
+// a bad tool cannot start a server or pass a test.
+func New[In, Out any](spec Spec, handler func(context.Context, In) (Out, error), options ...Option[In]) Tool {
+	t := Tool{spec: spec}
+	if t.spec.Timeout == 0 {
+		t.spec.Timeout = defaultTimeout
+	}
+	for _, o := range options {
+		o(&t)
+	}
+	t.decode = func(canonical []byte) (any, error) {
+		var in In
+		err := json.Unmarshal(canonical, &in)
+		return in, err
+	}
+	t.handle = func(ctx context.Context, in any) (any, error) { return handler(ctx, in.(In)) }
+	var err error
+	if t.input, err = newInput[In](t.Confirms()); err == nil {
+		err = t.check()
+	}
+	if err != nil {
+		panic(fmt.Sprintf("tool %q: %v", spec.Name, err))
+	}
+	return t
+}
+
+var nameRule = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+
+// check holds the Spec to the rules that every face relies on.
+func (t Tool) check() error {
+	s := t.spec
+	if !nameRule.MatchString(s.Name) {
+		return fmt.Errorf("the name must match %s", nameRule)
+	}
+	if s.Title == "" || s.Doc == "" {
+		return fmt.Errorf("the title and the doc must say something")
+	}
+	if _, ok := scope.LeastRole(s.Scope); !ok {
+		return fmt.Errorf("no role has the scope %q", s.Scope)
+	}
+	if s.Effect < Read || s.Effect > Destroy {
+		return fmt.Errorf("unknown effect %d", s.Effect)
+	}
+	if !s.Mutates() && (s.Spends || t.Confirms()) {
+		return fmt.Errorf("a tool that reads neither spends nor asks for confirmation")
+	}
+	if dangerous := s.Effect == Destroy || s.Spends; dangerous && !t.Confirms() && s.Unconfirmed == "" {
+		return fmt.Errorf("it destroys or spends: add kit.Confirm, or say in Unconfirmed why not")
+	}
+	if s.Timeout < 0 || s.Timeout > maxTimeout {
+		return fmt.Errorf("the timeout must be at most %s", maxTimeout)
+	}
+	if s.Example == "" {
+		return fmt.Errorf("it has no example")
+	}
+	if err := t.Validate(json.RawMessage(s.Example)); err != nil {
+		return fmt.Errorf("the example is not valid: %w", err)
+	}
+	return nil
+}
+
+// Area is a domain's public promise.
+type Area struct {
+	Name  string
+	Tools []Tool
+}

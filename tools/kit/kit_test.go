@@ -1,0 +1,79 @@
+package kit_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"switchboard/internal/scope"
+	"switchboard/tools/kit"
+)
+
+func TestASpecThatBreaksARuleStartsNoServer(t *testing.T) {
+	handler := func(context.Context, note) (noted, error) { return noted{}, nil }
+	asks := kit.Confirm(kit.Always, func(context.Context, note) (kit.Preview, error) { return kit.Preview{}, nil })
+	for name, c := range map[string]struct {
+		change  func(*kit.Spec)
+		options []kit.Option[note]
+	}{
+		"a name with a dash":    {func(s *kit.Spec) { s.Name = "a-b" }, nil},
+		"a long name":           {func(s *kit.Spec) { s.Name = strings.Repeat("a", 41) }, nil},
+		"no title":              {func(s *kit.Spec) { s.Title = "" }, nil},
+		"no doc":                {func(s *kit.Spec) { s.Doc = "" }, nil},
+		"no scope":              {func(s *kit.Spec) { s.Scope = "" }, nil},
+		"a scope without role":  {func(s *kit.Spec) { s.Scope = "moon:write" }, nil},
+		"no example":            {func(s *kit.Spec) { s.Example = "" }, nil},
+		"a bad example":         {func(s *kit.Spec) { s.Example = `{}` }, nil},
+		"a long timeout":        {func(s *kit.Spec) { s.Timeout = time.Minute }, nil},
+		"unconfirmed spending":  {func(s *kit.Spec) { s.Spends = true }, nil},
+		"unconfirmed deletion":  {func(s *kit.Spec) { s.Effect = kit.Destroy }, nil},
+		"reading that spends":   {func(s *kit.Spec) { s.Effect, s.Spends, s.Unconfirmed = kit.Read, true, "x" }, nil},
+		"reading that asks":     {func(s *kit.Spec) { s.Effect = kit.Read }, []kit.Option[note]{asks}},
+		"an effect of no kind":  {func(s *kit.Spec) { s.Effect = 7 }, nil},
+		"nothing wrong":         {func(*kit.Spec) {}, nil},
+		"confirmed deletion":    {func(s *kit.Spec) { s.Effect = kit.Destroy }, []kit.Option[note]{asks}},
+		"deletion with a cause": {func(s *kit.Spec) { s.Effect, s.Unconfirmed = kit.Destroy, "It can be had again." }, nil},
+	} {
+		s := spec()
+		c.change(&s)
+		good := strings.HasPrefix(name, "nothing") || strings.HasPrefix(name, "confirmed") || strings.HasPrefix(name, "deletion")
+		func() {
+			defer func() {
+				if v := recover(); (v == nil) != good {
+					t.Errorf("%s: %v", name, v)
+				}
+			}()
+			kit.New(s, handler, c.options...)
+		}()
+	}
+}
+
+func TestARegistryListsByNameAndRefusesTwins(t *testing.T) {
+	b := newBench(t)
+	s := spec()
+	s.Name, s.Scope, s.Effect = "a_look", "contacts:read", kit.Read
+	look := kit.New(s, func(context.Context, note) (noted, error) { return noted{}, nil })
+	r := kit.NewRegistry(kit.Area{Name: "x", Tools: []kit.Tool{b.noter(), look}})
+	names := []string{}
+	for _, tool := range r.Tools() {
+		names = append(names, tool.Name())
+	}
+	if diff := cmp.Diff([]string{"a_look", "note_it"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if !r.Needed().Equal(scope.Of("contacts:read", "contacts:write")) || len(r.ByScope("contacts:read")) != 1 {
+		t.Errorf("%v, %v", r.Needed(), r.ByScope("contacts:read"))
+	}
+	if _, ok := r.Tool("A_look"); ok {
+		t.Error("a name is found in another case")
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("two tools of one name")
+		}
+	}()
+	kit.NewRegistry(kit.Area{Name: "x", Tools: []kit.Tool{b.noter(), b.noter()}})
+}

@@ -1,0 +1,283 @@
+package kit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"switchboard/internal/audit"
+	"switchboard/internal/caller"
+	"switchboard/internal/fault"
+	"switchboard/internal/store"
+)
+
+// Result is what a call returned, encoded once.
+type Result struct {
+	Value json.RawMessage
+}
+
+// NeedsConfirmation says that a call was valid and allowed and did nothing yet: a person has to say yes first.
+type NeedsConfirmation struct {
+	Tool string
+	Preview
+}
+
+func (e *NeedsConfirmation) Error() string { return e.Tool + " needs confirmation" }
+
+// Unwrap is the error for faces that cannot ask.
+func (e *NeedsConfirmation) Unwrap() error {
+	f := fault.New(fault.ConfirmationRequired, "%s Ask the user, then call %s again with confirm: true.", e.Text, e.Tool)
+	if e.Cost != 0 {
+		f = f.With("cost", e.Cost).With("currency", e.Currency)
+	}
+	return f
+}
+
+// RunnerConfig is what a Runner needs.
+type RunnerConfig struct {
+	Store *store.Store
+	Audit *audit.Log
+	Log   *slog.Logger
+}
+
+// Runner runs tools: the same gates in the same order for every face.
+type Runner struct {
+	store *store.Store
+	audit *audit.Log
+	log   *slog.Logger
+}
+
+// NewRunner makes a Runner.
+func NewRunner(cfg RunnerConfig) *Runner {
+	return &Runner{store: cfg.Store, audit: cfg.Audit, log: cfg.Log}
+}
+
+// Call runs a tool for the caller in ctx. The error is a *ScopeError, a *NeedsConfirmation or another *fault.Error,
+// to be found with errors.As; what went wrong inside is logged here and comes out as the fault internal_error.
+func (r *Runner) Call(ctx context.Context, t Tool, args json.RawMessage) (Result, error) {
+	began := time.Now()
+	var result Result
+	err := contained(func() (err error) {
+		result, err = r.call(ctx, t, args)
+		return err
+	})
+	shown := r.outward(ctx, t, err)
+	r.report(ctx, t, time.Since(began), err, shown)
+	return result, shown
+}
+
+func (r *Runner) call(ctx context.Context, t Tool, args json.RawMessage) (Result, error) {
+	c, ok := caller.From(ctx)
+	if !ok || c.Org == "" {
+		return Result{}, fault.New(fault.Unauthorized, "Sign in first.")
+	}
+	if store.InTx(ctx) {
+		// The record that a call started would vanish with the transaction around it.
+		return Result{}, errors.New("a tool was called inside a transaction")
+	}
+	within, cancel := context.WithTimeout(ctx, t.spec.Timeout)
+	defer cancel()
+	arguments, err := r.admit(within, c, t, args)
+	if err != nil {
+		return Result{}, r.refuse(ctx, t, inTime(within, err))
+	}
+	if !t.spec.Mutates() {
+		value, _, err := t.run(within, arguments.canonical)
+		return Result{Value: value}, inTime(within, err)
+	}
+	return r.mutate(within, t, arguments)
+}
+
+// admit asks, in this order, whether the caller may, whether the arguments are valid, and whether a person agreed.
+func (r *Runner) admit(ctx context.Context, c caller.Caller, t Tool, args json.RawMessage) (arguments, error) {
+	if err := Allowed(c, t.spec); err != nil {
+		return arguments{}, err
+	}
+	a, err := t.input.read(args)
+	if err != nil || !t.Confirms() || a.confirmed {
+		return a, err
+	}
+	err = contained(func() error {
+		in, err := t.decode(a.canonical)
+		if err != nil || !t.confirm(in) {
+			return err
+		}
+		preview, err := t.preview(ctx, in)
+		if err != nil {
+			return err
+		}
+		return &NeedsConfirmation{Tool: t.Name(), Preview: preview}
+	})
+	return a, err
+}
+
+// refuse records that a call that would have changed something did not start. A refusal that cannot be recorded is
+// an internal error.
+func (r *Runner) refuse(ctx context.Context, t Tool, cause error) error {
+	if !t.spec.Mutates() {
+		return cause
+	}
+	record := audit.Record{Action: t.Name(), Outcome: audit.Refused, Code: codeOf(cause)}
+	if _, known := fault.Of(cause, ""); !known {
+		record.Outcome = audit.Failed
+	}
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	if err := r.audit.Append(ctx, record); err != nil {
+		return fmt.Errorf("recording a refusal, %s: %w", record.Code, err)
+	}
+	return cause
+}
+
+// codeOf is the code that a record has of an error.
+func codeOf(err error) fault.Code {
+	if errors.Is(err, errTimeout) {
+		return fault.Timeout
+	}
+	f, _ := fault.Of(err, "")
+	return f.Code
+}
+
+// mutate runs a call that changes something. That it started is on record before anything happens; that it ended
+// well is recorded in the transaction of its effect, so neither is there without the other.
+func (r *Runner) mutate(ctx context.Context, t Tool, a arguments) (Result, error) {
+	call, stored, err := r.claim(ctx, t, a)
+	if err != nil {
+		return Result{}, r.refuse(ctx, t, inTime(ctx, err))
+	}
+	if stored != nil {
+		return Result{Value: stored}, nil
+	}
+	var value json.RawMessage
+	if t.spec.External {
+		value, err = r.runOutside(ctx, t, a, call)
+	} else {
+		err = r.store.Tx(ctx, func(ctx context.Context) error {
+			var subject string
+			var err error
+			if value, subject, err = t.run(ctx, a.canonical); err != nil {
+				return err
+			}
+			return r.finish(ctx, t, call, value, subject)
+		})
+	}
+	if err = inTime(ctx, err); err != nil {
+		return Result{}, r.fail(ctx, t, call, err)
+	}
+	return Result{Value: value}, nil
+}
+
+// runOutside runs a handler whose effect no transaction of ours can take back. Once it is there it goes on record,
+// also when the client has left or the time is up.
+func (r *Runner) runOutside(ctx context.Context, t Tool, a arguments, call toolCall) (json.RawMessage, error) {
+	value, subject, err := t.run(ctx, a.canonical)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	return value, r.store.Tx(ctx, func(ctx context.Context) error { return r.finish(ctx, t, call, value, subject) })
+}
+
+// subject is a result that knows the id of what was acted on; the audit record names it.
+type subject interface{ Subject() string }
+
+// run decodes the arguments, each time anew because a transaction may run twice, runs the handler and encodes what
+// it returned. A panic is contained here, so that the transaction around it is rolled back in order.
+func (t Tool) run(ctx context.Context, canonical []byte) (value json.RawMessage, about string, err error) {
+	err = contained(func() error {
+		in, err := t.decode(canonical)
+		if err != nil {
+			return fmt.Errorf("decoding valid arguments: %w", err)
+		}
+		out, err := t.handle(ctx, in)
+		if err != nil {
+			return err
+		}
+		if s, ok := out.(subject); ok {
+			about = s.Subject()
+		}
+		value, err = encode(out)
+		return err
+	})
+	return value, about, err
+}
+
+// panicked is an error made of a panic; the log gets its stack.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
+func contained(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicked{value: v, stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// inTime makes a fault of an error that came because the time was up. Databases say so in many ways, so the context
+// is asked and not the error; a handler that refused in so many words keeps its word.
+func inTime(ctx context.Context, err error) error {
+	if _, known := fault.Of(err, ""); err == nil || known || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errTimeout, err)
+}
+
+var errTimeout = errors.New("the time for this call is up")
+
+// lasting is a context for what must be written whatever became of the call.
+func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+}
+
+// outward is the error as the caller of the tool may see it.
+func (r *Runner) outward(ctx context.Context, t Tool, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, errTimeout) {
+		next := "Nothing was changed; try again."
+		if t.spec.External {
+			next = "Look at what it was to change before you try again."
+		}
+		return fault.New(fault.Timeout, "%s took longer than %s and was stopped. %s", t.Name(), t.spec.Timeout, next)
+	}
+	if _, known := fault.Of(err, ""); known {
+		return err
+	}
+	f, _ := fault.Of(err, caller.Request(ctx))
+	return f
+}
+
+// report writes the one log line of a call. Arguments and results are people's data and stay out of it.
+func (r *Runner) report(ctx context.Context, t Tool, took time.Duration, cause, shown error) {
+	c, _ := caller.From(ctx)
+	attributes := []slog.Attr{
+		slog.String("request", caller.Request(ctx)), slog.String("org", c.Org), slog.String("conn", c.ID),
+		slog.String("tool", t.Name()), slog.Int64("ms", took.Milliseconds()),
+	}
+	level := slog.LevelInfo
+	if shown != nil {
+		f, _ := fault.Of(shown, "")
+		if f.Code == fault.Internal {
+			level = slog.LevelError
+			attributes = append(attributes, slog.String("err", cause.Error()))
+		} else {
+			attributes = append(attributes, slog.String("err", string(f.Code)))
+		}
+		if p := (*panicked)(nil); errors.As(cause, &p) {
+			attributes = append(attributes, slog.String("stack", string(p.stack)))
+		}
+	}
+	r.log.LogAttrs(ctx, level, "tool call", attributes...)
+}

@@ -1,0 +1,334 @@
+package kit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// The schema of a tool is its input struct. Per field:
+//
+//	json:"limit"        the argument's name; without omitzero, and without a default, it is required
+//	doc:"…"             what it means, for a model; every argument has one
+//	min:"1" max:"100"   bounds: of a number, of a text's characters, of a list's or a map's entries
+//	pattern:"^…$"       for a text
+//	format:"email"      for a text, enforced, not only stated
+//	enum:"a,b"          for a text
+//	default:"25"        JSON, or the bare text for a text
+//	items:"min=1 max=64", keys:"max=64", values:"max=500"    the same rules for what a list or a map holds
+//	says:"a time of day such as 09:00"                       how a refusal names what it expects
+//
+// An embedded struct lends its fields. A pointer is an argument that may be absent, an Optional one that may also be
+// null. What tags cannot say, a union for example, or what many tools would have to repeat, such as Phone and Email, a
+// type says itself by being a Described.
+//
+// reflect walks the types here, and not the inference of the jsonschema package, because that makes slices nullable,
+// raw JSON a list of bytes and a time a text without a format, and knows no rule but the description.
+
+// Described is a type that says its own schema. Its objects must be closed.
+type Described interface {
+	JSONSchema() *jsonschema.Schema
+}
+
+// Speaking is a Described type that says how a refusal names what it expects.
+type Speaking interface {
+	Says() string
+}
+
+// Optional is an argument that may be absent, null or a value, which mean different things: leave it, clear it, set it.
+type Optional[T any] struct {
+	Set   bool // it was there
+	Value *T   // nil when it was null
+}
+
+// UnmarshalJSON implements json.Unmarshaler; encoding/json calls it for null too.
+func (o *Optional[T]) UnmarshalJSON(b []byte) error {
+	o.Set, o.Value = true, nil
+	return json.Unmarshal(b, &o.Value)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o Optional[T]) MarshalJSON() ([]byte, error) { return json.Marshal(o.Value) }
+
+// IsZero makes an absent Optional disappear under omitzero.
+func (o Optional[T]) IsZero() bool { return !o.Set }
+
+func (Optional[T]) inner() reflect.Type { return reflect.TypeFor[T]() }
+
+type optional interface{ inner() reflect.Type }
+
+// closed is the schema that no value fits.
+func closed() *jsonschema.Schema { return &jsonschema.Schema{Not: &jsonschema.Schema{}} }
+
+// builder makes the schema of one input struct.
+type builder struct {
+	says map[*jsonschema.Schema]string
+}
+
+func (b *builder) object(t reflect.Type) (*jsonschema.Schema, error) {
+	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: closed()}
+	return s, b.fields(s, t)
+}
+
+var argumentRule = regexp.MustCompile(`^[A-Za-z0-9_]{1,64}$`)
+
+func (b *builder) fields(s *jsonschema.Schema, t reflect.Type) error {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous && f.Tag.Get("json") == "" {
+			if err := b.fields(s, f.Type); err != nil {
+				return err
+			}
+			continue
+		}
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || !argumentRule.MatchString(name) {
+			return fmt.Errorf("field %s: its json tag must give a name that matches %s", f.Name, argumentRule)
+		}
+		if s.Properties[name] != nil {
+			return fmt.Errorf("two arguments are called %q", name)
+		}
+		p, err := b.field(f)
+		if err != nil {
+			return fmt.Errorf("argument %s: %w", name, err)
+		}
+		s.Properties[name] = p
+		s.PropertyOrder = append(s.PropertyOrder, name)
+		mayBeAbsent := strings.Contains(options, "omitzero") || strings.Contains(options, "omitempty") || p.Default != nil
+		if !mayBeAbsent {
+			s.Required = append(s.Required, name)
+		}
+	}
+	return nil
+}
+
+func (b *builder) field(f reflect.StructField) (*jsonschema.Schema, error) {
+	s, err := b.of(f.Type)
+	if err != nil {
+		return nil, err
+	}
+	value := s
+	if len(s.AnyOf) > 0 && s.AnyOf[len(s.AnyOf)-1].Type == "null" {
+		value = s.AnyOf[0] // the rules are about the value, the words about the argument
+	}
+	rules := map[string]string{}
+	for _, k := range []string{"min", "max", "pattern", "format", "enum"} {
+		if v, ok := f.Tag.Lookup(k); ok {
+			rules[k] = v
+		}
+	}
+	if err := constrain(value, rules); err != nil {
+		return nil, err
+	}
+	for key, part := range map[string]**jsonschema.Schema{"items": &value.Items, "keys": &value.PropertyNames, "values": &value.AdditionalProperties} {
+		if err := constrainPart(f.Tag.Get(key), key, part); err != nil {
+			return nil, err
+		}
+	}
+	if said := f.Tag.Get("says"); said != "" {
+		b.says[value] = said
+	}
+	if s.Description = f.Tag.Get("doc"); s.Description == "" {
+		return nil, fmt.Errorf("it has no doc tag")
+	}
+	if d, ok := f.Tag.Lookup("default"); ok {
+		if value.Type == "string" {
+			quoted, err := json.Marshal(d)
+			if err != nil {
+				return nil, err
+			}
+			d = string(quoted)
+		}
+		if !json.Valid([]byte(d)) {
+			return nil, fmt.Errorf("its default is not JSON")
+		}
+		s.Default = json.RawMessage(d)
+		return s, valid(s, s.Default)
+	}
+	return s, nil
+}
+
+// valid holds a default to its own schema.
+func valid(s *jsonschema.Schema, value json.RawMessage) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	rules, err := compile(text)
+	if err != nil {
+		return err
+	}
+	v, err := validator.UnmarshalJSON(bytes.NewReader(value))
+	if err != nil {
+		return err
+	}
+	if rules.Validate(v) != nil {
+		return fmt.Errorf("its default is not valid")
+	}
+	return nil
+}
+
+// constrainPart applies rules written as "min=1 max=64" to what a list or a map holds.
+func constrainPart(text, key string, part **jsonschema.Schema) error {
+	if text == "" {
+		return nil
+	}
+	if *part == nil && key == "keys" {
+		*part = &jsonschema.Schema{Type: "string"}
+	}
+	if *part == nil {
+		return fmt.Errorf("it has the tag %q and holds no such thing", key)
+	}
+	rules := map[string]string{}
+	for _, rule := range strings.Fields(text) {
+		k, v, _ := strings.Cut(rule, "=")
+		rules[k] = v
+	}
+	return constrain(*part, rules)
+}
+
+func constrain(s *jsonschema.Schema, rules map[string]string) error {
+	for k, v := range rules {
+		switch {
+		case k == "min" || k == "max":
+			if err := bound(s, k, v); err != nil {
+				return err
+			}
+		case s.Type != "string":
+			return fmt.Errorf("the rule %s is for texts", k)
+		case k == "pattern":
+			if _, err := regexp.Compile(v); err != nil {
+				return err
+			}
+			s.Pattern = v
+		case k == "format":
+			s.Format = v
+		case k == "enum":
+			for word := range strings.SplitSeq(v, ",") {
+				s.Enum = append(s.Enum, word)
+			}
+		default:
+			return fmt.Errorf("unknown rule %q", k)
+		}
+	}
+	return nil
+}
+
+func bound(s *jsonschema.Schema, side, text string) error {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return fmt.Errorf("its %s is not a number", side)
+	}
+	count := int(n)
+	at := func(low, high **int) {
+		if side == "min" {
+			*low = &count
+		} else {
+			*high = &count
+		}
+	}
+	switch s.Type {
+	case "integer", "number":
+		if side == "min" {
+			s.Minimum = &n
+		} else {
+			s.Maximum = &n
+		}
+	case "string":
+		at(&s.MinLength, &s.MaxLength)
+	case "array":
+		at(&s.MinItems, &s.MaxItems)
+	case "object":
+		at(&s.MinProperties, &s.MaxProperties)
+	default:
+		return fmt.Errorf("it has a %s and no size", side)
+	}
+	return nil
+}
+
+// of is the schema of a type without its tags.
+func (b *builder) of(t reflect.Type) (*jsonschema.Schema, error) {
+	if t.Kind() == reflect.Pointer {
+		return b.of(t.Elem())
+	}
+	switch v := reflect.Zero(t).Interface().(type) {
+	case Described:
+		s := v.JSONSchema()
+		if speaks, ok := v.(Speaking); ok {
+			b.says[s] = speaks.Says()
+		}
+		return s, nil
+	case optional:
+		s, err := b.of(v.inner())
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s, {Type: "null"}}}, err
+	case time.Time:
+		return &jsonschema.Schema{Type: "string", Format: "date-time"}, nil
+	case json.RawMessage:
+		return &jsonschema.Schema{}, nil
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return &jsonschema.Schema{Type: "boolean"}, nil
+	case reflect.String:
+		return &jsonschema.Schema{Type: "string"}, nil
+	case reflect.Int, reflect.Int64:
+		return &jsonschema.Schema{Type: "integer"}, nil
+	case reflect.Float64:
+		return &jsonschema.Schema{Type: "number"}, nil
+	case reflect.Interface:
+		return &jsonschema.Schema{}, nil
+	case reflect.Struct:
+		return b.object(t)
+	case reflect.Slice:
+		items, err := b.of(t.Elem())
+		return &jsonschema.Schema{Type: "array", Items: items}, err
+	case reflect.Map:
+		if t.Key().Kind() == reflect.String {
+			values, err := b.of(t.Elem())
+			return &jsonschema.Schema{Type: "object", AdditionalProperties: values}, err
+		}
+	}
+	return nil, fmt.Errorf("no argument can be a %s", t)
+}
+
+// portable copies a schema without what some hosts refuse a whole list of tools for: names of map keys, formats
+// other than date-time, constants, exclusive bounds, enums of anything but texts. Validation enforces those anyway.
+func portable(s *jsonschema.Schema) *jsonschema.Schema {
+	if s == nil {
+		return nil
+	}
+	c := *s
+	c.PropertyNames, c.ExclusiveMinimum, c.ExclusiveMaximum, c.Const = nil, nil, nil, nil
+	if c.Format != "date-time" {
+		c.Format = ""
+	}
+	if s.Const != nil && c.Enum == nil {
+		c.Enum = []any{*s.Const}
+	}
+	for _, v := range c.Enum {
+		if _, text := v.(string); !text {
+			c.Enum = nil
+			break
+		}
+	}
+	if s.Properties != nil {
+		c.Properties = make(map[string]*jsonschema.Schema, len(s.Properties))
+		for name, p := range s.Properties {
+			c.Properties[name] = portable(p)
+		}
+	}
+	c.Items, c.AdditionalProperties = portable(s.Items), portable(s.AdditionalProperties)
+	c.AnyOf = nil
+	for _, alternative := range s.AnyOf {
+		c.AnyOf = append(c.AnyOf, portable(alternative))
+	}
+	return &c
+}

@@ -1,0 +1,205 @@
+package kit
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"switchboard/internal/fault"
+)
+
+// input is what a tool takes: its schema in both forms, and the way from what a client sent to what the handler gets.
+type input struct {
+	root           *jsonschema.Schema
+	says           map[*jsonschema.Schema]string
+	rules          *validator.Schema
+	full, portable json.RawMessage
+	confirms       bool
+}
+
+const confirmArgument = "confirm"
+
+func newInput[In any](confirms bool) (*input, error) {
+	t := reflect.TypeFor[In]()
+	if t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("its input must be a struct")
+	}
+	b := builder{says: map[*jsonschema.Schema]string{}}
+	root, err := b.object(t)
+	if err != nil {
+		return nil, err
+	}
+	if root.Properties[confirmArgument] != nil {
+		return nil, fmt.Errorf("the argument %s is added by kit.Confirm", confirmArgument)
+	}
+	if confirms {
+		root.Properties[confirmArgument] = &jsonschema.Schema{Type: "boolean", Default: json.RawMessage("false"),
+			Description: "true once the user has agreed to exactly this call."}
+		root.PropertyOrder = append(root.PropertyOrder, confirmArgument)
+	}
+	in := &input{root: root, says: b.says, confirms: confirms}
+	if in.full, err = json.Marshal(root); err != nil {
+		return nil, err
+	}
+	if in.portable, err = json.Marshal(portable(root)); err != nil {
+		return nil, err
+	}
+	in.rules, err = compile(in.full)
+	return in, err
+}
+
+func compile(schema []byte) (*validator.Schema, error) {
+	doc, err := validator.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil, err
+	}
+	c := validator.NewCompiler()
+	c.DefaultDraft(validator.Draft2020)
+	c.AssertFormat()
+	if err := c.AddResource("input.json", doc); err != nil {
+		return nil, err
+	}
+	return c.Compile("input.json")
+}
+
+// arguments are what a client sent, checked and made canonical: defaults filled in, keys sorted, a repeated key
+// reduced to its last value, whole numbers written as digits. Two calls that mean the same have the same bytes.
+type arguments struct {
+	canonical []byte // without `confirm`
+	confirmed bool
+}
+
+// read checks what a client sent. The error is a *fault.Error in words that never repeat a value.
+func (in *input) read(args []byte) (arguments, error) {
+	if args = bytes.TrimSpace(args); len(args) == 0 || string(args) == "null" {
+		args = []byte("{}") // how clients send a call without arguments
+	}
+	tree, err := validator.UnmarshalJSON(bytes.NewReader(args))
+	if err != nil {
+		return arguments{}, invalid("", "must be a JSON object")
+	}
+	if err := in.sane(nil, tree); err != nil {
+		return arguments{}, err
+	}
+	if err := in.rules.Validate(tree); err != nil {
+		var v *validator.ValidationError
+		if !errors.As(err, &v) {
+			return arguments{}, fmt.Errorf("validating arguments: %w", err)
+		}
+		return arguments{}, in.explain(v)
+	}
+	if tree, err = in.fill(in.root, tree, nil); err != nil {
+		return arguments{}, err
+	}
+	object := tree.(map[string]any)
+	a := arguments{}
+	if in.confirms {
+		a.confirmed, _ = object[confirmArgument].(bool)
+		delete(object, confirmArgument)
+	}
+	a.canonical, err = json.Marshal(object)
+	return a, err
+}
+
+// sane refuses what is valid JSON and no database or number can hold.
+func (in *input) sane(path []string, v any) error {
+	switch v := v.(type) {
+	case string:
+		if strings.ContainsRune(v, 0) {
+			return invalid(in.place(path), "must not contain the character U+0000")
+		}
+	case json.Number:
+		if _, err := strconv.ParseFloat(string(v), 64); err != nil || len(v) > 64 {
+			return invalid(in.place(path), "must be a number of ordinary size")
+		}
+	case []any:
+		for i, item := range v {
+			if err := in.sane(below(path, strconv.Itoa(i)), item); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if err := in.sane(path, key); err != nil {
+				return err
+			}
+			if err := in.sane(below(path, key), v[key]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// below is the path of what path holds under a key.
+func below(path []string, key string) []string { return append(path[:len(path):len(path)], key) }
+
+// fill adds the defaults of what is absent, in nested objects too, and writes whole numbers as digits: 1e2 is valid
+// where a whole number is asked for, and encoding/json would refuse it. Numbers stay text all the way, so that
+// 9007199254740993 arrives as itself. Each call decodes its own defaults; nothing is shared between calls.
+func (in *input) fill(s *jsonschema.Schema, v any, path []string) (any, error) {
+	if len(s.AnyOf) > 0 && v != nil && s.AnyOf[len(s.AnyOf)-1].Type == "null" {
+		return in.fill(s.AnyOf[0], v, path)
+	}
+	var err error
+	switch v := v.(type) {
+	case map[string]any:
+		for key, p := range s.Properties {
+			if _, there := v[key]; !there && p.Default != nil {
+				if v[key], err = validator.UnmarshalJSON(bytes.NewReader(p.Default)); err != nil {
+					return nil, err
+				}
+			}
+		}
+		for key := range v {
+			p := s.Properties[key]
+			if p == nil {
+				p = s.AdditionalProperties
+			}
+			if p == nil {
+				continue
+			}
+			if v[key], err = in.fill(p, v[key], below(path, key)); err != nil {
+				return nil, err
+			}
+		}
+	case []any:
+		for i := range v {
+			if s.Items == nil {
+				break
+			}
+			if v[i], err = in.fill(s.Items, v[i], below(path, strconv.Itoa(i))); err != nil {
+				return nil, err
+			}
+		}
+	case json.Number:
+		if s.Type == "integer" {
+			n, ok := new(big.Rat).SetString(string(v))
+			if !ok || !n.IsInt() || !n.Num().IsInt64() {
+				return nil, invalid(in.place(path), "must be "+in.expects(s))
+			}
+			return json.Number(n.Num().String()), nil
+		}
+	}
+	return v, nil
+}
+
+// invalid refuses a field in one sentence, "" being the arguments as a whole.
+func invalid(field, sentence string) *fault.Error {
+	field = cmp.Or(field, "arguments")
+	if !strings.HasSuffix(sentence, "?") {
+		sentence += "."
+	}
+	return fault.New(fault.InvalidRequest, "%s: %s", field, sentence).With("field", field)
+}

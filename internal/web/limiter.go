@@ -60,18 +60,23 @@ func (l *Limiter) sweep(now time.Time) {
 	}
 }
 
-// PerIP answers 429 to a client address that uses up its share. An IPv6 client is its /64: it can pick any address
-// in there.
-func PerIP(l *Limiter, next http.Handler) http.Handler {
+// AllowIP takes one token of the client's address.
+func (l *Limiter) AllowIP(r *http.Request) (retryAfter time.Duration, ok bool) {
+	return l.Allow(network(clientOf(r).ip))
+}
+
+// PerIP has refuse answer a client address that uses up its share.
+func PerIP(l *Limiter, next http.Handler, refuse func(w http.ResponseWriter, retryAfter time.Duration)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if wait, ok := l.Allow(network(clientOf(r).ip)); !ok {
-			TooMany(w, wait, "this address")
+		if wait, ok := l.AllowIP(r); !ok {
+			refuse(w, wait)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
+// network is whose share an address uses. An IPv6 client is its /64: it can pick any address in there.
 func network(ip netip.Addr) string {
 	if ip.Is6() {
 		if p, err := ip.Prefix(64); err == nil {

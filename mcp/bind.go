@@ -1,0 +1,97 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"switchboard/internal/caller"
+	"switchboard/internal/fault"
+	"switchboard/internal/web"
+	"switchboard/tools/kit"
+)
+
+// bind puts one tool on the server. It uses the SDK's low-level AddTool: the kit has validated the arguments and
+// encoded the result already, and the typed AddTool would do both again and put a made-up value beside every error.
+func (h *Handler) bind(server *sdk.Server, t kit.Tool) {
+	server.AddTool(describe(t), func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		web.Note(ctx, slog.String("tool", t.Name()))
+		res, err := h.within(ctx, t, arguments(req.Params.Arguments))
+		if missing := (*kit.ScopeError)(nil); errors.As(err, &missing) {
+			return nil, missing
+		}
+		if err != nil {
+			f, _ := fault.Of(err, caller.Request(ctx))
+			web.Note(ctx, slog.String("err", string(f.Code)))
+			return refused(f), nil
+		}
+		return value(res.Value), nil
+	})
+}
+
+// describe is a tool's entry in tools/list. Every hint is said: what is left out, hosts assume the worst of. There
+// is no outputSchema: official clients hold even error results against it.
+func describe(t kit.Tool) *sdk.Tool {
+	s := t.Spec()
+	destroys, reachesOut := s.Effect == kit.Destroy, s.External
+	return &sdk.Tool{
+		Name:        t.Name(),
+		Title:       s.Title,
+		Description: t.Description(),
+		InputSchema: t.InputSchema(),
+		Annotations: &sdk.ToolAnnotations{
+			Title:           s.Title,
+			ReadOnlyHint:    !s.Mutates(),
+			DestructiveHint: &destroys,
+			IdempotentHint:  s.Idempotent,
+			OpenWorldHint:   &reachesOut,
+		},
+		Meta: sdk.Meta{"securitySchemes": []map[string]any{{"type": "oauth2", "scopes": []string(t.Needs())}}},
+	}
+}
+
+// arguments are an empty object where the client sent none or null.
+func arguments(raw json.RawMessage) json.RawMessage {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
+// within runs a tool and gives up on it a moment after its deadline. The Runner's deadline is a request to the tool;
+// one that does not listen must not keep the client, and the goroutines of its connection, waiting. The abandoned
+// call goes on to its end, where the Runner records what became of it; Wait waits for it.
+func (h *Handler) within(ctx context.Context, t kit.Tool, args json.RawMessage) (kit.Result, error) {
+	type outcome struct {
+		res kit.Result
+		err error
+	}
+	done := make(chan outcome, 1)
+	h.calls.Go(func() {
+		var o outcome
+		defer func() {
+			if v := recover(); v != nil {
+				o.err = h.broken(ctx, fmt.Errorf("panic in %s: %v", t.Name(), v), debug.Stack())
+			}
+			done <- o
+		}()
+		o.res, o.err = h.runner.Call(ctx, t, args)
+	})
+	limit := t.Spec().Timeout
+	timer := time.NewTimer(limit + h.late)
+	defer timer.Stop()
+	select {
+	case o := <-done:
+		return o.res, o.err
+	case <-timer.C:
+		return kit.Result{}, fault.New(fault.Timeout,
+			"%s did not answer within %s and may still finish. Look whether it took effect before you call it again.", t.Name(), limit)
+	}
+}

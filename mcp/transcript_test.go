@@ -6,14 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"switchboard/internal/golden"
+
 	"golang.org/x/tools/txtar"
 )
 
@@ -40,16 +40,7 @@ func TestTranscripts(t *testing.T) {
 				answer := render(w.play(t, section.Data))
 				played.Files = append(played.Files, section, txtar.File{Name: "answer", Data: answer})
 			}
-			got := txtar.Format(played)
-			if os.Getenv("UPDATE") == "1" {
-				if err := os.WriteFile(file, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(txtar.Format(archive)), string(got)); diff != "" {
-				t.Errorf("the answers have changed (-file +now); UPDATE=1 rewrites them:\n%s", diff)
-			}
+			golden.Check(t, file, string(txtar.Format(played)))
 		})
 	}
 }

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"switchboard/internal/golden"
 
 	"switchboard/tools/kit"
 )
@@ -122,23 +121,5 @@ func TestTheWireFormIsReviewed(t *testing.T) {
 	if err := e.Encode(entries); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "tools.json", b.Bytes())
-}
-
-// golden compares with a file in testdata, and writes it when UPDATE=1.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE") == "1" {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s is out of date; look at the change, then run the test with UPDATE=1:\n%s", path, diff)
-	}
+	golden.Check(t, filepath.Join("testdata", "tools.json"), b.String())
 }

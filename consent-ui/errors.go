@@ -1,0 +1,90 @@
+package consentui
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"time"
+
+	"switchboard/auth/accounts"
+	"switchboard/auth/oauth"
+	"switchboard/internal/caller"
+	"switchboard/internal/fault"
+)
+
+// problem is an error that has a page: what did not happen, and the next step.
+type problem struct {
+	status     int
+	key        string // of the title; the next step is key + ".more"
+	moreKey    string // where the next step has a key of its own
+	retryAfter time.Duration
+}
+
+func (p *problem) Error() string { return "page " + p.key }
+
+var (
+	errNotFound       = &problem{status: http.StatusNotFound, key: "error.not_found"}
+	errForged         = &problem{status: http.StatusForbidden, key: "error.forged"}
+	errBadForm        = &problem{status: http.StatusBadRequest, key: "error.bad_form"}
+	errForbidden      = &problem{status: http.StatusForbidden, key: "error.forbidden"}
+	errNoOrganization = &problem{status: http.StatusForbidden, key: "error.no_organization"}
+	errGone           = &problem{status: http.StatusGone, key: "error.gone"}
+	errSetupOver      = &problem{status: http.StatusGone, key: "error.setup_over"}
+)
+
+type errorPage struct {
+	frame
+	Heading, More string
+	RequestID     string
+	SignIn        bool // the sign-in is a next step for somebody who is signed out
+}
+
+// fail shows the page of an error. What has no page of its own is trouble with the database or a bug: the log gets
+// the cause, the person the request id.
+func (u *UI) fail(w http.ResponseWriter, r *http.Request, v *visit, err error) {
+	p := problemOf(err)
+	if p == nil || p.status >= http.StatusInternalServerError {
+		u.Log.ErrorContext(r.Context(), "page failed", "request", caller.Request(r.Context()), "err", err)
+	}
+	if p == nil {
+		p = &problem{status: http.StatusServiceUnavailable, key: "error.unavailable", retryAfter: 5 * time.Second}
+	}
+	if p.retryAfter > 0 {
+		w.Header().Set("Retry-After", fmt.Sprint(int(math.Ceil(p.retryAfter.Seconds()))))
+	}
+	more := p.key + ".more"
+	if p.moreKey != "" && v.words.Has(p.moreKey) {
+		more = p.moreKey
+	}
+	heading := v.words.T(p.key)
+	u.render(w, r, p.status, errorView(errorPage{
+		frame: u.frame(r, v, heading), Heading: heading,
+		More:      v.words.T(more, "Org", v.here.Organization.Name),
+		RequestID: caller.Request(r.Context()),
+		SignIn:    p == errNotFound || p == errForged || p == errSetupOver,
+	}))
+}
+
+// problemOf finds the page that goes with an error, nil when there is none.
+func problemOf(err error) *problem {
+	var p *problem
+	var page *oauth.PageError
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.As(err, &page):
+		return &problem{status: page.Status, key: "error.oauth", moreKey: "error.oauth." + page.Reason, retryAfter: page.RetryAfter}
+	case errors.Is(err, oauth.ErrGone):
+		return errGone
+	case errors.Is(err, accounts.ErrNoSetup):
+		return errSetupOver
+	case fault.Is(err, fault.NotFound):
+		return errNotFound
+	case fault.Is(err, fault.Forbidden):
+		return errForbidden
+	case fault.Is(err, fault.InvalidRequest):
+		return errBadForm
+	}
+	return nil
+}

@@ -66,6 +66,21 @@ func (u *UI) fail(w http.ResponseWriter, r *http.Request, v *visit, err error) {
 	}))
 }
 
+// ErrorPage is what a person sees instead of the JSON of the server's edge: after a panic, and under a host name that
+// is not ours. It looks nobody up, since that may be what broke.
+func (u *UI) ErrorPage(w http.ResponseWriter, r *http.Request, status int) {
+	protect(w.Header(), false)
+	v := &visit{words: u.words.In(u.cookies.language(w, r), nil)}
+	key := "error.unavailable"
+	if status == http.StatusForbidden {
+		key = "error.host"
+	}
+	heading := v.words.T(key)
+	u.render(w, r, status, errorView(errorPage{
+		frame: u.frame(r, v, heading), Heading: heading, More: v.words.T(key+".more", "Address", u.Issuer.String()), RequestID: caller.Request(r.Context()),
+	}))
+}
+
 // problemOf finds the page that goes with an error, nil when there is none.
 func problemOf(err error) *problem {
 	var p *problem

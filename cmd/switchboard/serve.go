@@ -18,6 +18,7 @@ import (
 
 	"switchboard/auth/oauth"
 	consentui "switchboard/consent-ui"
+	"switchboard/internal/fault"
 	"switchboard/internal/seal"
 	"switchboard/internal/web"
 	"switchboard/mcp"
@@ -46,7 +47,7 @@ func (serveCommand) Run(ctx context.Context, cfg *Config, io console, log *slog.
 		return err
 	}
 	var sweeping sync.WaitGroup
-	sweeping.Go(func() { sweep(ctx, p, s.oauth) })
+	sweeping.Go(func() { sweep(ctx, p.log, s.oauth, p.accounts, s.runner) })
 	defer sweeping.Wait()
 	return s.serve(ctx, listeners, log)
 }
@@ -57,6 +58,7 @@ type server struct {
 	handler http.Handler
 	oauth   *oauth.Server
 	mcp     *mcp.Handler
+	runner  *kit.Runner
 }
 
 // wire puts the faces on one mux.
@@ -72,7 +74,8 @@ func wire(cfg *Config, p *product) (*server, error) {
 	resource := origin.String() + "/mcp"
 	issuer := oauth.New(oauth.Config{
 		Issuer: origin.String(), Resources: []string{resource}, Name: "Switchboard",
-		Store: p.store, Secrets: p.secrets, Accounts: p.accounts, Audit: p.audit, Scopes: p.scopes, Lifetimes: cfg.lifetimes(), Log: p.log,
+		Store: p.store, Secrets: p.secrets, Accounts: p.accounts, Audit: p.audit, Scopes: p.scopes, Lifetimes: cfg.lifetimes(),
+		Unlimited: cfg.RatePerMinute == 0, Log: p.log,
 	})
 	runner := kit.NewRunner(kit.RunnerConfig{Store: p.store, Audit: p.audit, Log: p.log})
 	tools := mcp.New(mcp.Config{
@@ -86,7 +89,7 @@ func wire(cfg *Config, p *product) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	edge, err := web.New(web.Config{URL: origin, Hosts: cfg.Hosts, Origins: cfg.Origins, TrustedProxies: proxies, Log: p.log})
+	edge, err := web.New(web.Config{URL: origin, Hosts: cfg.Hosts, Origins: cfg.Origins, TrustedProxies: proxies, Log: p.log, ErrorPage: pages.ErrorPage})
 	if err != nil {
 		return nil, err
 	}
@@ -97,12 +100,18 @@ func wire(cfg *Config, p *product) (*server, error) {
 	issuer.Routes(mux)
 	mux.Handle("/mcp", edge.Origins(tools))
 	mux.Handle("/mcp/{$}", edge.Origins(tools))
+	mux.Handle("/mcp/", edge.Origins(http.HandlerFunc(noEndpoint)))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
 		web.JSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	mux.HandleFunc("/readyz", p.ready)
 	mux.Handle("/", edge.Canonical(face))
-	return &server{origin, edge.Handler(mux), issuer, tools}, nil
+	return &server{origin, edge.Handler(mux), issuer, tools, runner}, nil
+}
+
+// noEndpoint answers below /mcp, where clients look for metadata that is under /.well-known.
+func noEndpoint(w http.ResponseWriter, _ *http.Request) {
+	web.Fault(w, fault.New(fault.NotFound, "There is nothing here. The MCP endpoint is /mcp, its metadata is /.well-known/oauth-protected-resource/mcp."))
 }
 
 // ready says whether requests can be served: the database answers.
@@ -171,12 +180,14 @@ func (s *server) serve(ctx context.Context, listeners []net.Listener, log *slog.
 const sweepEvery = 10 * time.Minute
 
 // sweep removes what has ended, now and then until ctx ends. Every replica does it; it is the same work twice.
-func sweep(ctx context.Context, p *product, issuer *oauth.Server) {
+func sweep(ctx context.Context, log *slog.Logger, sweepers ...interface{ Sweep(context.Context) error }) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
-		if err := errors.Join(issuer.Sweep(ctx), p.accounts.Sweep(ctx)); err != nil && ctx.Err() == nil {
-			p.log.Warn("sweeping failed", "err", err)
+		for _, s := range sweepers {
+			if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+				log.Warn("sweeping failed", "err", err)
+			}
 		}
 		select {
 		case <-ctx.Done():

@@ -109,6 +109,16 @@ func (p auditPage) does(action string) string {
 	return ""
 }
 
+// about is the name of the app or key that an event was about; which one is what a reader looks for first.
+func about(e audit.Entry) string {
+	for _, key := range []string{"app", "name"} {
+		if name, ok := e.Detail[key].(string); ok {
+			return name
+		}
+	}
+	return ""
+}
+
 // via is what somebody acted through.
 func (p auditPage) via(e audit.Entry) string {
 	switch e.Via {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -72,7 +73,7 @@ func TestAPersonSetsUpConnectsAnAppAndRevokesIt(t *testing.T) {
 func revoke(b *browser) {
 	b.t.Helper()
 	before := b.eval(`document.querySelectorAll('[name="revoke"]').length`)
-	b.do("revoking", evaluate(`(document.querySelector('[commandfor]:not([command="close"])')||{click(){}}).click()`))
+	b.do("revoking", evaluate(`document.querySelector('a[data-dialog]').click()`), chromedp.WaitVisible(chromedp.CSS("dialog[open]")))
 	b.shoot("connections-revoke")
 	b.do("revoking", evaluate(`document.querySelector('[name="revoke"]').click()`))
 	for range 100 {

@@ -46,7 +46,8 @@ func (s *Store) QueryRow(ctx context.Context, query string, args []any, into ...
 	if err != nil {
 		return fmt.Errorf("preparing a query: %w", err)
 	}
-	return stmt.QueryRowContext(ctx, args...).Scan(into...)
+	// A point read ends by itself within microseconds, and watching for a cancellation would cost as much again.
+	return stmt.QueryRowContext(context.WithoutCancel(ctx), args...).Scan(into...)
 }
 
 // Exec runs a statement, in the transaction that ctx carries or else on its own, and returns how many rows it

@@ -51,13 +51,22 @@ func (a *Auth) metadataURL(resource string) string {
 func challenge(params ...string) string {
 	parts := []string{}
 	for i := 0; i < len(params); i += 2 {
-		parts = append(parts, params[i]+`="`+quoted.Replace(params[i+1])+`"`)
+		parts = append(parts, params[i]+`="`+Plain(params[i+1])+`"`)
 	}
 	return "Bearer " + strings.Join(parts, ", ")
 }
 
-// quoted keeps error_description inside the characters of RFC 6750 §3: no quotes, no backslashes, ASCII.
-var quoted = strings.NewReplacer(`"`, "'", `\`, "/", "…", "...", "\n", " ", "\r", " ")
+// Plain keeps a text inside the characters that an error description may have (RFC 6749 §5.2, RFC 6750 §3): printable
+// ASCII without quotes and backslashes.
+func Plain(s string) string {
+	s = strings.NewReplacer(`"`, "'", `\`, "/", "…", "...", "\n", " ", "\r", " ").Replace(s)
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return '?'
+		}
+		return c
+	}, s)
+}
 
 func writeFault(w http.ResponseWriter, f *fault.Error) {
 	w.Header().Set("Content-Type", "application/json")

@@ -126,14 +126,22 @@ func (a *Auth) connection(ctx context.Context, row connectionRow, grants []Grant
 	}
 	var uris []string
 	if json.Unmarshal([]byte(redirects), &uris) == nil && len(uris) > 0 {
-		if u, err := url.Parse(uris[0]); err == nil {
-			out.RedirectHost = u.Host
-			if out.RedirectHost == "" {
-				out.RedirectHost = u.Scheme + ":"
-			}
-		}
+		out.RedirectHost = RedirectHost(uris[0])
 	}
 	return out, nil
+}
+
+// RedirectHost is where a redirect URI leads, as people are shown it. A private scheme is claimed by whatever app
+// is installed, so what stands where a host would be ("evil://claude.ai") says nothing.
+func RedirectHost(uri string) string {
+	u, err := url.Parse(uri)
+	switch {
+	case err != nil:
+		return ""
+	case u.Scheme == "https" || u.Scheme == "http":
+		return u.Host
+	}
+	return u.Scheme + ":"
 }
 
 // liveGrants are the grants that can still be used, for each connection.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"switchboard/internal/audit"
@@ -116,8 +117,8 @@ func (a *Auth) checkKey(c caller.Caller, n NewKey) error {
 	unknown := n.Scopes.Filter(func(s string) bool { return len(a.Scopes.Expand(scope.Of(s))) == 0 })
 	lacking := expanded.Filter(func(s string) bool { return !c.Role.Allows(s) })
 	switch {
-	case n.Name == "" || utf8.RuneCountInString(n.Name) > 120 || !utf8.ValidString(n.Name):
-		return fault.New(fault.InvalidRequest, "A key needs a name of at most 120 characters.").With("field", "name")
+	case n.Name == "" || utf8.RuneCountInString(n.Name) > 120 || !utf8.ValidString(n.Name) || strings.ContainsFunc(n.Name, unicode.IsControl):
+		return fault.New(fault.InvalidRequest, "A key needs a name of at most 120 characters, on one line.").With("field", "name")
 	case len(unknown) > 0:
 		return fault.New(fault.InvalidRequest, "No tool needs the scope %s. The scopes are: %s.", unknown, a.Scopes.Known()).With("field", "scope")
 	case len(n.Scopes) == 0:

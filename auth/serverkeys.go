@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gorm.io/gorm/clause"
+
 	"switchboard/internal/seal"
 	"switchboard/internal/store"
 )
@@ -35,8 +37,8 @@ func ClaimKeys(ctx context.Context, s *store.Store, ring *seal.Keyring) error {
 				return fmt.Errorf("key %s of the key file is not the key of that name that this database was used with; restore the right key file", id)
 			case at >= 0:
 				shared = true
-			default:
-				if err := s.DB(ctx).Create(&serverKey{id, proof, store.Now()}).Error; err != nil {
+			default: // a replica that starts at this moment may be doing the same
+				if err := s.DB(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&serverKey{id, proof, store.Now()}).Error; err != nil {
 					return fmt.Errorf("keeping a server key: %w", err)
 				}
 			}

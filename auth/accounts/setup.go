@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"switchboard/internal/audit"
@@ -44,11 +43,21 @@ func (a *Accounts) HasOwner(ctx context.Context) (bool, error) {
 	return n > 0, nil
 }
 
+// noOwner answers ErrNoSetup once there is an owner. Trouble in finding out is not that: it would tell the operator
+// of an empty server to sign in.
+func (a *Accounts) noOwner(ctx context.Context) error {
+	owned, err := a.HasOwner(ctx)
+	if err == nil && owned {
+		err = ErrNoSetup
+	}
+	return err
+}
+
 // NewSetupLink makes the secret of a set-up link; only its hash is kept. It answers ErrNoSetup once there is an
 // owner.
 func (a *Accounts) NewSetupLink(ctx context.Context) (string, error) {
-	if owned, err := a.HasOwner(ctx); err != nil || owned {
-		return "", errors.Join(err, ErrNoSetup)
+	if err := a.noOwner(ctx); err != nil {
+		return "", err
 	}
 	link, now := seal.NewToken("sb_setup_"), store.Now()
 	row := setupLink{LinkHash: a.Secrets.Hash(link), CreatedAt: now, ExpiresAt: now.Add(SetupLifetime)}
@@ -61,17 +70,16 @@ func (a *Accounts) NewSetupLink(ctx context.Context) (string, error) {
 
 // SetupOpen reports with nil that a set-up link can be used.
 func (a *Accounts) SetupOpen(ctx context.Context, link string) error {
-	owned, err := a.HasOwner(ctx)
-	if err != nil {
+	if err := a.noOwner(ctx); err != nil {
 		return err
 	}
 	var n int64
-	err = a.Store.DB(ctx).Model(&setupLink{}).
+	err := a.Store.DB(ctx).Model(&setupLink{}).
 		Where("link_hash IN ? AND consumed_at IS NULL AND expires_at > ?", a.Secrets.Hashes(link), store.Now()).Count(&n).Error
 	if err != nil {
 		return fmt.Errorf("reading a set-up link: %w", err)
 	}
-	if owned || n == 0 {
+	if n == 0 {
 		return ErrNoSetup
 	}
 	return nil
@@ -80,7 +88,7 @@ func (a *Accounts) SetupOpen(ctx context.Context, link string) error {
 // CompleteSetup makes the organization and its owner and uses the link up. Bad input is an *Invalid and leaves
 // the link as it was.
 func (a *Accounts) CompleteSetup(ctx context.Context, link string, in Setup) (Person, error) {
-	in.Email, in.Organization, in.Name = normalizeEmail(in.Email), strings.TrimSpace(in.Organization), strings.TrimSpace(in.Name)
+	in.Email, in.Organization, in.Name = normalizeEmail(in.Email), oneLine(in.Organization), oneLine(in.Name)
 	if err := in.check(); err != nil {
 		return Person{}, err
 	}
@@ -96,12 +104,21 @@ func (a *Accounts) CompleteSetup(ctx context.Context, link string, in Setup) (Pe
 		if err := a.consume(ctx, link); err != nil {
 			return err
 		}
-		o, err := a.createOrganization(ctx, organization{Name: in.Organization, HomeCountry: in.Country, Timezone: in.Timezone, Locale: in.Locale})
+		// The command line may have made either of them, without an owner. Whoever holds the link owns the server,
+		// so the password is the one that they just chose.
+		n := NewUser{Email: in.Email, Name: in.Name, Organization: in.Organization, Country: in.Country, Timezone: in.Timezone, Locale: in.Locale}
+		o, _, err := a.findOrCreateOrganization(ctx, n)
 		if err != nil {
 			return err
 		}
-		if p, _, err = a.findOrCreatePerson(ctx, NewUser{Email: in.Email, Name: in.Name}, hash); err != nil {
+		var fresh bool
+		if p, fresh, err = a.findOrCreatePerson(ctx, n, hash); err != nil {
 			return err
+		}
+		if !fresh {
+			if err := a.Store.DB(ctx).Model(&person{}).Where("id = ?", p.ID).Update("password_hash", hash).Error; err != nil {
+				return fmt.Errorf("setting a password: %w", err)
+			}
 		}
 		if _, err := a.setRole(ctx, p.ID, o.ID, scope.Owner); err != nil {
 			return err
@@ -127,10 +144,7 @@ func (a *Accounts) consume(ctx context.Context, link string) error {
 	if err := db.Model(&setupLink{}).Where("consumed_at IS NULL").Update("consumed_at", now).Error; err != nil {
 		return fmt.Errorf("using up set-up links: %w", err)
 	}
-	if owned, err := a.HasOwner(ctx); err != nil || owned {
-		return errors.Join(err, ErrNoSetup)
-	}
-	return nil
+	return a.noOwner(ctx)
 }
 
 func (in Setup) check() error {

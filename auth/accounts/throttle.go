@@ -2,8 +2,11 @@ package accounts
 
 import (
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
+
+	"switchboard/internal/web"
 )
 
 // Throttled is the answer to somebody who failed too often. Only failures count, per address and per IP.
@@ -42,6 +45,7 @@ func (t *throttle) begin(address, ip string) (done func(succeeded bool), err err
 	defer t.mu.Unlock()
 	now := time.Now()
 	t.forget(now)
+	ip = network(ip)
 	limits := map[string]int{"address " + address: failuresPerAddress, "ip " + ip: failuresPerIP}
 	for key := range limits {
 		if f := t.seen[key]; f != nil && now.Before(f.blocked) {
@@ -80,4 +84,13 @@ func (t *throttle) forget(now time.Time) {
 			delete(t.seen, key)
 		}
 	}
+}
+
+// network is what an IP shares its failures with.
+func network(ip string) string {
+	addr, err := netip.ParseAddr(ip)
+	if err != nil {
+		return ip
+	}
+	return web.Network(addr.Unmap())
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/mail"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"switchboard/internal/audit"
@@ -54,7 +55,7 @@ type CreatedUser struct {
 // CreateUser lets somebody into an organization. A known address keeps its password and gets another membership,
 // or another role in an organization that it belongs to already.
 func (a *Accounts) CreateUser(ctx context.Context, n NewUser) (CreatedUser, error) {
-	n.Email, n.Organization = normalizeEmail(n.Email), strings.TrimSpace(n.Organization)
+	n.Email, n.Organization, n.Name = normalizeEmail(n.Email), oneLine(n.Organization), oneLine(n.Name)
 	if err := n.check(); err != nil {
 		return CreatedUser{}, err
 	}
@@ -126,7 +127,7 @@ func (a *Accounts) findOrCreatePerson(ctx context.Context, n NewUser, passwordHa
 	if passwordHash == "" {
 		return Person{}, false, &Invalid{"password", "required"}
 	}
-	row := person{ID: store.NewID("per"), Email: n.Email, Name: strings.TrimSpace(n.Name), PasswordHash: passwordHash, CreatedAt: store.Now()}
+	row := person{ID: store.NewID("per"), Email: n.Email, Name: n.Name, PasswordHash: passwordHash, CreatedAt: store.Now()}
 	if err := a.Store.DB(ctx).Create(&row).Error; err != nil {
 		return Person{}, false, fmt.Errorf("creating a person: %w", err)
 	}
@@ -242,10 +243,21 @@ func checkPassword(password, email string) error {
 		return &Invalid{"password", "too_short"}
 	case len(password) > MaxPassword:
 		return &Invalid{"password", "too_long"}
-	case strings.EqualFold(password, email) || strings.Count(password, password[:1]) == len(password):
+	case strings.EqualFold(password, email) || strings.Trim(password, string([]rune(password)[:1])) == "":
 		return &Invalid{"password", "common"}
 	}
 	return nil
 }
 
 func normalizeEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
+
+// oneLine is a name without white space around it and without control characters, which Postgres (NUL) or a
+// terminal would choke on.
+func oneLine(name string) string {
+	return strings.TrimSpace(strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return -1
+		}
+		return c
+	}, name))
+}

@@ -16,7 +16,6 @@ import (
 	"switchboard/internal/scope"
 	"switchboard/internal/seal"
 	"switchboard/internal/store"
-	"switchboard/internal/web"
 )
 
 // RedirectError is an error that goes back to the client: its redirect URI is trusted.
@@ -64,7 +63,7 @@ type authorization struct {
 // Begin checks an authorization request and keeps it for the browser that sent it. It returns the secret id under
 // which the person's answer is awaited, a *RedirectError or a *PageError.
 func (s *Server) Begin(r *http.Request, browser string) (string, error) {
-	if wait, ok := s.limits.authorize.Allow(web.ClientIP(r)); !ok {
+	if wait, ok := s.limits.authorize.AllowIP(r); !ok {
 		return "", &PageError{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable", Reason: "rate_limited", RetryAfter: wait, cause: errors.New("too many requests")}
 	}
 	form, err := authorizeForm(r)
@@ -151,7 +150,7 @@ var challengePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 func (s *Server) checkTrusted(ctx context.Context, a *authorization, form url.Values) (err error) {
 	for key, values := range form {
 		if len(values) > 1 && key != "resource" {
-			return fosite.ErrInvalidRequest.WithHintf("The parameter %q is there twice (RFC 6749 section 3.1).", key)
+			return fosite.ErrInvalidRequest.WithHintf("The parameter %.40q is there twice (RFC 6749 section 3.1).", key)
 		}
 	}
 	switch {

@@ -125,24 +125,25 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, r fosite.Acc
 // claim uses the code up. A wrong verifier uses it up too: one guess for each code.
 func (g *codeGrant) claim(ctx context.Context, r fosite.AccessRequester, c codeRow, right bool) error {
 	p, now := freshPair(), store.Now()
+	row := g.s.generation(p, c.grantID, c.g.scope, c.g, now)
 	won := false
 	err := g.s.Store.Tx(ctx, func(ctx context.Context) error {
 		n, err := g.s.Store.Exec(ctx, `UPDATE codes SET used_at = ? WHERE code_hash = ? AND used_at IS NULL`, now, c.hash)
 		if won = n == 1; err != nil || !won || !right {
 			return err
 		}
-		return g.s.insertGeneration(ctx, g.s.generation(p, c.grantID, c.g.scope, c.g, now))
+		return g.s.insertGeneration(ctx, row)
 	})
 	switch {
 	case err != nil:
 		return fmt.Errorf("using a code: %w", err)
-	case !won: // two at once: the other one was first
-		return fosite.ErrInvalidGrant.WithHint("The code has been used.")
+	case !won: // two at once, and the other one was first: judge this one as what it is, a second use
+		return g.HandleTokenEndpointRequest(ctx, r)
 	case !right:
 		return fosite.ErrInvalidGrant.WithHint("code_verifier does not match the code_challenge. The code is used up: start the sign-in again.")
 	}
 	g.s.used(ctx, r.GetClient().(*client))
-	r.GetSession().(*session).issued = &issued{p.access, p.refresh, scope.Parse(c.g.scope), now.Add(g.s.Access).Time}
+	r.GetSession().(*session).issued = &issued{p.access, p.refresh, scope.Parse(c.g.scope), row.accessExpires.Time}
 	return nil
 }
 

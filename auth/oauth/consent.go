@@ -10,6 +10,7 @@ import (
 	"github.com/ory/fosite"
 	"gorm.io/gorm/clause"
 
+	"switchboard/auth"
 	"switchboard/auth/accounts"
 	"switchboard/internal/audit"
 	"switchboard/internal/caller"
@@ -69,11 +70,11 @@ func (s *Server) Pending(ctx context.Context, requestID, browser string) (Pendin
 	if row.Decision != nil {
 		p.Decision = *row.Decision
 	}
+	p.RedirectHost = auth.RedirectHost(a.redirectURI)
 	if u, err := url.Parse(a.redirectURI); err == nil {
-		p.RedirectHost, p.Loopback = u.Host, isLoopback(u)
+		p.Loopback = isLoopback(u)
 		if u.Scheme != "https" && u.Scheme != "http" {
 			p.PrivateScheme = u.Scheme
-			p.RedirectHost = u.Scheme + ":"
 		}
 	}
 	return p, nil

@@ -54,13 +54,15 @@ type generation struct {
 	issuedAt, accessExpires, refreshExpires store.Time
 }
 
-// generation is a pair issued now. Its refresh token lives for a refresh lifetime and never longer than the grant.
+// generation is a pair issued now. Neither of its tokens outlives the grant.
 func (s *Server) generation(p pair, grantID, scope string, g grantState, now store.Time) generation {
-	refreshExpires := now.Add(s.Refresh)
-	if refreshExpires.After(g.grantExpires.Time) {
-		refreshExpires = g.grantExpires
+	until := func(lifetime time.Duration) store.Time {
+		if end := now.Add(lifetime); end.Before(g.grantExpires.Time) {
+			return end
+		}
+		return g.grantExpires
 	}
-	return generation{s.Secrets.Hash(p.refresh), s.Secrets.Hash(p.access), grantID, scope, now, now.Add(s.Access), refreshExpires}
+	return generation{s.Secrets.Hash(p.refresh), s.Secrets.Hash(p.access), grantID, scope, now, until(s.Access), until(s.Refresh)}
 }
 
 func (s *Server) insertGeneration(ctx context.Context, g generation) error {

@@ -18,11 +18,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/ory/fosite"
 
+	"switchboard/auth"
 	"switchboard/auth/accounts"
 	"switchboard/internal/audit"
 	"switchboard/internal/caller"
@@ -58,9 +61,9 @@ type Config struct {
 	Audit    *audit.Log
 	Scopes   *scope.Catalog
 	Lifetimes
-	// RegistrationsPerMinute bounds dynamic registration for each IP.
-	RegistrationsPerMinute int
-	Log                    *slog.Logger
+	// Unlimited turns the limits for each IP off, for load tests.
+	Unlimited bool
+	Log       *slog.Logger
 }
 
 // Server is the authorization server.
@@ -70,22 +73,24 @@ type Server struct {
 	limits   struct{ register, authorize, token *web.Limiter }
 }
 
-// requestsPerMinute bounds sign-in attempts and token requests of one IP. Vendors refresh for many people from one
-// address, so the token endpoint is wide.
+// What one IP may ask for in a minute. Vendors sign many people in and refresh for them from a few addresses, so
+// only registration, which writes a row for anybody, is narrow.
 const (
-	authorizePerMinute = 120
-	tokenPerMinute     = 1200
+	registrationsPerMinute = 60
+	authorizePerMinute     = 300
+	tokenPerMinute         = 3000
 )
 
 // New returns a Server.
 func New(cfg Config) *Server {
-	if cfg.RegistrationsPerMinute == 0 {
-		cfg.RegistrationsPerMinute = 60
-	}
 	s := &Server{Config: cfg}
-	s.limits.register = web.NewLimiter(cfg.RegistrationsPerMinute)
-	s.limits.authorize = web.NewLimiter(authorizePerMinute)
-	s.limits.token = web.NewLimiter(tokenPerMinute)
+	limit := func(perMinute int) *web.Limiter {
+		if cfg.Unlimited {
+			perMinute = 0
+		}
+		return web.NewLimiter(perMinute)
+	}
+	s.limits.register, s.limits.authorize, s.limits.token = limit(registrationsPerMinute), limit(authorizePerMinute), limit(tokenPerMinute)
 	s.provider = s.compose()
 	return s
 }
@@ -94,9 +99,9 @@ func New(cfg Config) *Server {
 // into a GET in some clients.
 func (s *Server) Routes(mux *http.ServeMux) {
 	for path, h := range map[string]http.Handler{
-		"/oauth/token":    web.PerIP(s.limits.token, post(s.token)),
-		"/oauth/register": web.PerIP(s.limits.register, post(s.register)),
-		"/oauth/revoke":   web.PerIP(s.limits.token, post(s.revoke)),
+		"/oauth/token":    web.PerIP(s.limits.token, post(s.token), tooMany),
+		"/oauth/register": web.PerIP(s.limits.register, post(s.register), tooMany),
+		"/oauth/revoke":   web.PerIP(s.limits.token, post(s.revoke), tooMany),
 	} {
 		mux.Handle(path, web.AnyOrigin(h))
 		mux.Handle(path+"/{$}", web.AnyOrigin(h))
@@ -114,6 +119,12 @@ func post(h http.HandlerFunc) http.Handler {
 		}
 		h(w, r)
 	})
+}
+
+// tooMany answers 429 in the form that OAuth clients can read: to them "error" is a word, not an object.
+func tooMany(w http.ResponseWriter, retryAfter time.Duration) {
+	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(retryAfter.Seconds())))))
+	writeError(w, http.StatusTooManyRequests, "temporarily_unavailable", "Too many requests from this address. Wait as long as Retry-After says, then try again.")
 }
 
 // writeError is the error answer of RFC 6749 §5.2 and RFC 7591 §3.2.2.
@@ -145,9 +156,9 @@ func (s *Server) writeFailure(w http.ResponseWriter, r *http.Request, err error)
 // describe is what a client's developer reads. Fosite's own texts are about its internals, its hints are not.
 func describe(e *fosite.RFC6749Error) string {
 	if e.HintField != "" {
-		return e.HintField
+		return auth.Plain(e.HintField)
 	}
-	return e.DescriptionField
+	return auth.Plain(e.DescriptionField)
 }
 
 // Sweep removes what has ended: unanswered requests, codes, tokens and grants, and clients that nobody uses.

@@ -80,7 +80,7 @@ func bodyForm(r *http.Request) (url.Values, error) {
 	}
 	for key, values := range form {
 		if len(values) > 1 && key != "resource" {
-			return nil, fosite.ErrInvalidRequest.WithHint(fmt.Sprintf("The parameter %q is there twice (RFC 6749 section 3.2).", key))
+			return nil, fosite.ErrInvalidRequest.WithHint(fmt.Sprintf("The parameter %.40q is there twice (RFC 6749 section 3.2).", key))
 		}
 	}
 	return form, nil

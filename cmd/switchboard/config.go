@@ -26,7 +26,7 @@ type Config struct {
 	RefreshTTL   time.Duration `env:"SWITCHBOARD_REFRESH_TTL" default:"720h" help:"How long an unused refresh token is good. After six times that a person is asked again in any case."`
 	RefreshGrace time.Duration `env:"SWITCHBOARD_REFRESH_GRACE" default:"60s" help:"How long a repeated refresh gets the same answer, as long as that answer is unused."`
 
-	RatePerMinute  int      `env:"SWITCHBOARD_RATE_PER_MINUTE" default:"60" help:"Requests a minute of one connection or key. A person has 5 times, an organization 20 times as many. 0 is no limit."`
+	RatePerMinute  int      `env:"SWITCHBOARD_RATE_PER_MINUTE" default:"60" help:"Requests a minute of one connection or key. A person has 5 times, an organization 20 times as many. 0 turns this and the limits for each IP off."`
 	TrustedProxies string   `env:"SWITCHBOARD_TRUSTED_PROXIES" help:"Addresses and CIDRs of reverse proxies whose X-Forwarded-* headers count, separated by commas."`
 	Hosts          []string `env:"SWITCHBOARD_HOSTS" help:"Further host names that requests may arrive under, separated by commas."`
 	Origins        []string `env:"SWITCHBOARD_ORIGINS" help:"Further origins whose pages may call /mcp, separated by commas. The own one and loopback ones may."`
@@ -34,7 +34,7 @@ type Config struct {
 	LogLevel       string   `env:"SWITCHBOARD_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Least level of what is logged: debug, info, warn or error."`
 }
 
-// minAccessTTL and others keep settings apart that would lock everybody out.
+// Bounds outside of which nobody could sign in, or a code or an old token would be good for too long.
 const (
 	minTTL   = time.Second
 	maxCode  = 10 * time.Minute
@@ -55,9 +55,9 @@ func (c *Config) origin() (*url.URL, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, fmt.Errorf("SWITCHBOARD_URL %q is not an origin such as https://switchboard.example.com", raw)
 	}
-	u.Path, u.Host, u.Scheme = "", strings.ToLower(u.Host), strings.ToLower(u.Scheme)
-	if port := map[string]string{"http": "80", "https": "443"}[u.Scheme]; u.Port() == port {
-		u.Host = strings.TrimSuffix(u.Host, ":"+port)
+	u = &url.URL{Scheme: strings.ToLower(u.Scheme), Host: strings.ToLower(u.Host)}
+	if port := map[string]string{"http": "80", "https": "443"}[u.Scheme]; u.Port() == port || u.Port() == "" {
+		u.Host = strings.TrimSuffix(u.Host, ":"+u.Port())
 	}
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) && !c.Insecure {
 		return nil, fmt.Errorf("SWITCHBOARD_URL %s would send tokens over the network in clear: use https://, or set SWITCHBOARD_INSECURE=1 on a network that you trust", u)

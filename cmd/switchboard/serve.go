@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -46,9 +47,11 @@ func (serveCommand) Run(ctx context.Context, cfg *Config, io console, log *slog.
 	if err := welcome(ctx, cfg, p, s.origin, io); err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancel(ctx) // serving may also end because a listener failed
 	var sweeping sync.WaitGroup
 	sweeping.Go(func() { sweep(ctx, p.log, s.oauth, p.accounts, s.runner) })
 	defer sweeping.Wait()
+	defer stop()
 	return s.serve(ctx, listeners, log)
 }
 
@@ -143,6 +146,10 @@ func listen(ctx context.Context, addr string) ([]net.Listener, error) {
 	}
 	_, port, _ = net.SplitHostPort(v4.Addr().String()) // port 0 was chosen for us
 	v6, err := lc.Listen(ctx, "tcp6", net.JoinHostPort("::1", port))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		// Somebody else's program: browsers that resolve localhost to [::1] would hand it their passwords.
+		return nil, errors.Join(err, v4.Close())
+	}
 	if err != nil {
 		return []net.Listener{v4}, nil // a machine without IPv6
 	}

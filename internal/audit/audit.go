@@ -10,6 +10,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -145,13 +146,13 @@ func (l *Log) Count(ctx context.Context, f Filter) (int64, error) {
 // Actor is somebody who can be asked for in a filter.
 type Actor struct{ ID, Name string }
 
-// Actors lists the people, apps and keys that have records, by name.
+// Actors lists the people, apps and keys that have records, by name and once each, whatever they were called.
 func (l *Log) Actors(ctx context.Context) ([]Actor, error) {
 	var people, vias []Actor
-	err := l.store.DB(ctx).Model(&Entry{}).Distinct("person_id AS id", "person_name AS name").Where("person_id <> ''").Order("name").Limit(200).Scan(&people).Error
+	err := l.store.DB(ctx).Model(&Entry{}).Select("person_id AS id, max(person_name) AS name").Where("person_id <> ''").Group("person_id").Order("name").Limit(200).Scan(&people).Error
 	if err == nil {
-		err = l.store.DB(ctx).Model(&Entry{}).Distinct("via_id AS id", "via_name AS name").
-			Where("via_id <> '' AND via IN ?", []caller.Kind{caller.Connection, caller.Key}).Order("name").Limit(200).Scan(&vias).Error
+		err = l.store.DB(ctx).Model(&Entry{}).Select("via_id AS id, max(via_name) AS name").
+			Where("via_id <> '' AND via IN ?", []caller.Kind{caller.Connection, caller.Key}).Group("via_id").Order("name").Limit(200).Scan(&vias).Error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the audit log's actors: %w", err)
@@ -193,8 +194,8 @@ func (l *Log) where(ctx context.Context, f Filter) *gorm.DB {
 
 func parseCursor(s string) (at int64, id string, ok bool) {
 	left, id, _ := strings.Cut(s, ".")
-	_, err := fmt.Sscanf(left, "%d", &at)
-	return at, id, err == nil && id != ""
+	at, err := strconv.ParseInt(left, 10, 64)
+	return at, id, err == nil && strings.HasPrefix(id, "aud_") && !strings.ContainsRune(id, 0)
 }
 
 // Detail is a JSON object in a TEXT column.

@@ -62,7 +62,7 @@ func (l *Limiter) sweep(now time.Time) {
 
 // AllowIP takes one token of the client's address.
 func (l *Limiter) AllowIP(r *http.Request) (retryAfter time.Duration, ok bool) {
-	return l.Allow(network(clientOf(r).ip))
+	return l.Allow(Network(clientOf(r).ip))
 }
 
 // PerIP has refuse answer a client address that uses up its share.
@@ -76,8 +76,8 @@ func PerIP(l *Limiter, next http.Handler, refuse func(w http.ResponseWriter, ret
 	})
 }
 
-// network is whose share an address uses. An IPv6 client is its /64: it can pick any address in there.
-func network(ip netip.Addr) string {
+// Network is whose share an address uses. An IPv6 client is its /64: it can pick any address in there.
+func Network(ip netip.Addr) string {
 	if ip.Is6() {
 		if p, err := ip.Prefix(64); err == nil {
 			return p.String()

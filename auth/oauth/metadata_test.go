@@ -1,0 +1,125 @@
+package oauth
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const serverDocument = `{"issuer":"https://switch.example","authorization_endpoint":"https://switch.example/oauth/authorize",` +
+	`"token_endpoint":"https://switch.example/oauth/token","registration_endpoint":"https://switch.example/oauth/register",` +
+	`"revocation_endpoint":"https://switch.example/oauth/revoke",` +
+	`"scopes_supported":["apps:read","apps:write","billing:read","contacts:read","contacts:write","org:read","org:write"],` +
+	`"response_types_supported":["code"],"response_modes_supported":["query"],"grant_types_supported":["authorization_code","refresh_token"],` +
+	`"code_challenge_methods_supported":["S256"],"token_endpoint_auth_methods_supported":["none"],"revocation_endpoint_auth_methods_supported":["none"],` +
+	`"authorization_response_iss_parameter_supported":true}` + "\n"
+
+const mcpDocument = `{"resource":"https://switch.example/mcp","authorization_servers":["https://switch.example"],` +
+	`"scopes_supported":["contacts:read","contacts:write","org:read","org:write"],"bearer_methods_supported":["header"],"resource_name":"Switchboard"}` + "\n"
+
+func TestMetadataIsWhereClientsLookAndAJSON404IsElsewhere(t *testing.T) {
+	w := newWorld(t)
+	const missing = `{"error":"not_found","error_description":"There is no such document. See https://switch.example/.well-known/oauth-authorization-server and oauth-protected-resource."}` + "\n"
+	mailDocument := strings.Replace(mcpDocument, "/mcp", "/mcp/mail", 1)
+	for _, c := range []struct {
+		path   string
+		status int
+		body   string
+	}{
+		{"/.well-known/oauth-authorization-server", 200, serverDocument},
+		{"/.well-known/oauth-protected-resource", 200, mcpDocument},
+		{"/.well-known/oauth-protected-resource/mcp", 200, mcpDocument},
+		{"/.well-known/oauth-protected-resource/mcp/", 200, mcpDocument},
+		{"/.well-known/oauth-protected-resource/mcp/mail", 200, mailDocument},
+		{"/.well-known/oauth-protected-resource/mcp?x=1", 200, mcpDocument},
+		{"/.well-known/oauth-protected-resource/", 404, missing},
+		{"/.well-known/oauth-protected-resource/mcp/other", 404, missing},
+		{"/.well-known/oauth-protected-resource/MCP", 404, missing},
+		{"/.well-known/oauth-protected-resourcemcp", 404, missing},
+		{"/.well-known/oauth-authorization-server/mcp", 404, missing},
+		{"/.well-known/openid-configuration", 404, missing},
+		{"/.well-known/openid-configuration/mcp", 404, missing},
+		{"/.well-known/zzz", 404, missing},
+		{"/.well-known/", 404, missing},
+	} {
+		get, head := w.send("GET", c.path, ""), w.send("HEAD", c.path, "")
+		if get.Code != c.status || get.Body.String() != c.body {
+			t.Errorf("GET %s: %d\n%s", c.path, get.Code, cmp.Diff(c.body, get.Body.String()))
+		}
+		if head.Code != c.status {
+			t.Errorf("HEAD %s: %d", c.path, head.Code)
+		}
+		for _, rec := range []http.Header{get.Header(), head.Header()} {
+			if rec.Get("Content-Type") != "application/json" || rec.Get("Access-Control-Allow-Origin") != "*" {
+				t.Errorf("%s: headers %v", c.path, rec)
+			}
+		}
+	}
+}
+
+func TestMetadataNamesTheSameIssuerEverywhereAndNothingEmpty(t *testing.T) {
+	for _, document := range []string{serverDocument, mcpDocument} {
+		noneIsEmpty(t, document)
+	}
+	var server struct{ Issuer string }
+	var protected struct {
+		Servers []string `json:"authorization_servers"`
+	}
+	for document, into := range map[string]any{serverDocument: &server, mcpDocument: &protected} {
+		if err := json.Unmarshal([]byte(document), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{server.Issuer}, protected.Servers); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// noneIsEmpty fails on a member that is null or "".
+func noneIsEmpty(t testing.TB, document string) {
+	t.Helper()
+	var members map[string]any
+	if err := json.Unmarshal([]byte(document), &members); err != nil {
+		t.Fatalf("%v in %s", err, document)
+	}
+	for name, value := range members {
+		if value == nil || value == "" {
+			t.Errorf("%s is %#v in %s", name, value, document)
+		}
+	}
+}
+
+func TestMetadataCanOnlyBeReadAndPreflightsAreAnswered(t *testing.T) {
+	w := newWorld(t)
+	for _, path := range []string{"/.well-known/oauth-authorization-server", "/.well-known/oauth-protected-resource/mcp"} {
+		if rec := w.send("POST", path, "{}"); rec.Code != 405 || rec.Header().Get("Allow") != "GET, HEAD, OPTIONS" {
+			t.Errorf("POST %s: %d %v", path, rec.Code, rec.Header())
+		}
+	}
+	for _, path := range []string{"/.well-known/oauth-authorization-server", "/oauth/token", "/oauth/register", "/oauth/revoke", "/oauth/token/"} {
+		rec := w.send("OPTIONS", path, "", "Origin", "http://localhost:6274", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type")
+		if rec.Code != 204 || rec.Header().Get("Access-Control-Allow-Origin") != "*" || !strings.EqualFold(rec.Header().Get("Access-Control-Allow-Headers"), "content-type") {
+			t.Errorf("preflight of %s: %d %v", path, rec.Code, rec.Header())
+		}
+	}
+}
+
+func TestEndpointsTakePOSTOnlyAndNeverRedirect(t *testing.T) {
+	w := newWorld(t)
+	for _, path := range []string{"/oauth/token", "/oauth/register", "/oauth/revoke"} {
+		for _, slash := range []string{"", "/"} {
+			for _, method := range []string{"GET", "HEAD", "PUT", "DELETE"} {
+				rec := w.send(method, path+slash, "")
+				if rec.Code != 405 || rec.Header().Get("Allow") != "POST, OPTIONS" || rec.Header().Get("Content-Type") != "application/json" {
+					t.Errorf("%s %s: %d %v", method, path+slash, rec.Code, rec.Header())
+				}
+			}
+			if rec := w.send("POST", path+slash, "", "X-Forwarded-Proto", "http"); rec.Code != 400 {
+				t.Errorf("POST %s: %d", path+slash, rec.Code)
+			}
+		}
+	}
+}

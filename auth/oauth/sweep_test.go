@@ -1,0 +1,129 @@
+package oauth
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const day = 24 * time.Hour
+
+func (w *world) sweep() {
+	w.t.Helper()
+	if err := w.server.Sweep(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) exists(client string) bool {
+	w.t.Helper()
+	return w.count(`SELECT count(*) FROM clients WHERE id = ?`, client) == 1
+}
+
+func TestAfterAMonthTheLiveClientStillRefreshesAndTheUnusedOneIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		tokens := w.tokens("org:read")
+		abandoned := w.client("Only an expired code", "http://127.0.0.1/callback")
+		if _, err := w.decide(w.mustBegin(query(abandoned, "scope", "org:read")), w.yes("org:read")); err != nil {
+			t.Fatal(err)
+		}
+		for range 31 {
+			time.Sleep(day)
+			tokens = w.refresh(tokens.Refresh)
+			w.sweep()
+		}
+		if tokens = w.refresh(tokens.Refresh); tokens.Status != 200 {
+			t.Errorf("the live client: %+v", tokens)
+		}
+		w.alive("the live client", tokens)
+		if !w.exists(w.desktop) || w.exists(w.stranger) || w.exists(abandoned) {
+			t.Errorf("live %v, never used %v, only a code %v", w.exists(w.desktop), w.exists(w.stranger), w.exists(abandoned))
+		}
+	})
+}
+
+func TestAClientThatWasUsedIsRememberedForThreeMonths(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.tokens("org:read")
+		time.Sleep(89 * day)
+		w.sweep()
+		if !w.exists(w.desktop) {
+			t.Error("gone after 89 days")
+		}
+		if n := w.count(`SELECT count(*) FROM generations`) + w.count(`SELECT count(*) FROM grants`); n != 0 {
+			t.Errorf("%d rows of a sign-in that ended long ago", n)
+		}
+		time.Sleep(3 * day)
+		w.sweep()
+		if w.exists(w.desktop) {
+			t.Error("there after 92 days")
+		}
+	})
+}
+
+func TestSweepingTakesNothingThatIsStillNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		waiting := w.client("Waiting for a person", "http://127.0.0.1/callback")
+		time.Sleep(day - 10*time.Minute)
+		id := w.mustBegin(query(waiting, "scope", "org:read"))
+		time.Sleep(20 * time.Minute)
+		first := w.tokens("org:read")
+		next := w.refresh(first.Refresh)
+		time.Sleep(50 * time.Second)
+		w.sweep()
+		if got := w.refresh(first.Refresh); got.Refresh != next.Refresh {
+			t.Errorf("a repeat within the grace after a sweep: %+v", got)
+		}
+		answer, err := w.decide(id, w.yes("org:read"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.sweep()
+		if got := w.exchange(answer.Get("code"), "client_id", waiting); got.Status != 200 {
+			t.Errorf("a code after a sweep: %+v", got)
+		}
+	})
+}
+
+func TestSaltsAreGoneWhenTheWindowHasPassedAndReuseIsStillTheft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		first := w.tokens("org:read")
+		next := w.refresh(first.Refresh)
+		time.Sleep(61 * time.Second)
+		w.sweep()
+		if n := w.count(`SELECT count(*) FROM generations WHERE next_salt <> ''`); n != 0 {
+			t.Errorf("%d salts are left", n)
+		}
+		if got := w.refresh(first.Refresh); got != refusal(400, "invalid_grant") {
+			t.Errorf("%+v", got)
+		}
+		w.dead("the chain", next)
+	})
+}
+
+func TestWhatEndedIsRemovedADayLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		revoked := w.tokens("org:read")
+		w.code("contacts:read") // never exchanged
+		w.mustBegin(query(w.desktop))
+		who, err := w.who(revoked.Access)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.auth.RevokeConnection(w.asOwner(), who.ID); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(DefaultLifetimes.Refresh + day + time.Minute)
+		w.sweep()
+		for _, table := range []string{"consent_requests", "codes", "generations", "grants", "connections"} {
+			if n := w.count(`SELECT count(*) FROM ` + table); n != 0 {
+				t.Errorf("%d rows in %s", n, table)
+			}
+		}
+	})
+}

@@ -44,7 +44,7 @@ type errorPage struct {
 // the cause, the person the request id.
 func (u *UI) fail(w http.ResponseWriter, r *http.Request, v *visit, err error) {
 	p := problemOf(err)
-	if p == nil || p.status >= http.StatusInternalServerError {
+	if (p == nil || p.status >= http.StatusInternalServerError) && r.Context().Err() == nil {
 		u.Log.ErrorContext(r.Context(), "page failed", "request", caller.Request(r.Context()), "err", err)
 	}
 	if p == nil {

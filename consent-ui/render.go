@@ -2,6 +2,7 @@ package consentui
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"net/url"
 	"time"
@@ -85,7 +86,8 @@ func (f frame) aRole(r scope.Role) string { return f.T("role.a." + string(r)) }
 // render writes a page whole or not at all.
 func (u *UI) render(w http.ResponseWriter, r *http.Request, status int, page templ.Component) {
 	var b bytes.Buffer
-	if err := page.Render(r.Context(), &b); err != nil {
+	// A page is in memory, so it is rendered also for a request that broke off: its sender may still read.
+	if err := page.Render(context.WithoutCancel(r.Context()), &b); err != nil {
 		u.Log.ErrorContext(r.Context(), "page failed", "request", caller.Request(r.Context()), "err", err)
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return

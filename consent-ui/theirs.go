@@ -19,7 +19,7 @@ func inert(s string) string {
 	var b strings.Builder
 	runes, marks := 0, 0
 	for _, r := range strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ") {
-		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) || r == '\u115f' || r == '\u1160' || r == '\u3164' {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) || r == '\u115f' || r == '\u1160' || r == '\u3164' || r == '\u2800' {
 			continue
 		}
 		if unicode.In(r, unicode.Mn, unicode.Me) {

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -83,8 +84,9 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, *refusal
 		// Batches are gone since 2025-06-18, and in one the answer to a missing scope would come after its
 		// neighbours have run.
 		return nil, refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "Batches are not supported. Send one message a request.")
-	case message[0] != '{':
-		return nil, refuse(http.StatusBadRequest, jsonrpc.CodeParseError, "The body must be a JSON-RPC message.")
+	case message[0] != '{' || !json.Valid(body):
+		// Valid only refuses: what the SDK's parser would let pass behind the message, another one in between may read.
+		return nil, refuse(http.StatusBadRequest, jsonrpc.CodeParseError, "The body must be one JSON-RPC message.")
 	}
 	return body, nil
 }

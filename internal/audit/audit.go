@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gorm.io/gorm"
 
@@ -172,6 +173,11 @@ func (l *Log) Actions(ctx context.Context) ([]string, error) {
 // where is the query that the filter describes, fenced to the caller's organization.
 func (l *Log) where(ctx context.Context, f Filter) *gorm.DB {
 	q := l.store.DB(ctx).Model(&Entry{})
+	for _, asked := range []string{f.Action, f.Outcome, f.Actor} {
+		if !storable(asked) {
+			return q.Where("1 = 0") // no record can have it, and Postgres would call it an error
+		}
+	}
 	if f.Outcome == "" {
 		q = q.Where("outcome <> ?", Started)
 	} else {
@@ -195,8 +201,11 @@ func (l *Log) where(ctx context.Context, f Filter) *gorm.DB {
 func parseCursor(s string) (at int64, id string, ok bool) {
 	left, id, _ := strings.Cut(s, ".")
 	at, err := strconv.ParseInt(left, 10, 64)
-	return at, id, err == nil && strings.HasPrefix(id, "aud_") && !strings.ContainsRune(id, 0)
+	return at, id, err == nil && strings.HasPrefix(id, "aud_") && storable(id)
 }
+
+// storable reports whether a text can be in the database at all.
+func storable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 // Detail is a JSON object in a TEXT column.
 type Detail map[string]any

@@ -109,12 +109,22 @@ func (r *Runner) finish(ctx context.Context, t Tool, call toolCall, value json.R
 }
 
 // fail puts on record that a call ended badly, and gives its key free where that means that nothing happened. An
-// external effect may be there all the same unless the handler itself refused, so such a call stays started.
+// external effect may be there all the same unless the handler itself refused, so such a call stays started. It
+// answers nil when the call is on record as done: the commit went through and only its acknowledgement was lost.
 func (r *Runner) fail(ctx context.Context, t Tool, call toolCall, cause error) error {
 	_, refused := fault.Of(cause, "")
 	ctx, cancel := lasting(ctx)
 	defer cancel()
+	done := false
 	err := r.store.Tx(ctx, func(ctx context.Context) error {
+		var kept toolCall
+		err := r.store.Locked(ctx).Take(&kept, "id = ?", call.ID).Error
+		if err != nil && !store.IsNotFound(err) {
+			return err
+		}
+		if done = kept.Status == callDone; done {
+			return nil
+		}
 		if refused || !t.spec.External {
 			changes := map[string]any{"status": callFailed, "finished_at": store.Now(), "idempotency_key": nil}
 			err := r.store.DB(ctx).Model(&toolCall{}).Where("id = ? AND status = ?", call.ID, callStarted).Updates(changes).Error
@@ -122,10 +132,13 @@ func (r *Runner) fail(ctx context.Context, t Tool, call toolCall, cause error) e
 				return err
 			}
 		}
-		return r.audit.Append(ctx, audit.Record{Action: t.Name(), Outcome: audit.Failed, Code: codeOf(cause), CallID: call.ID})
+		return r.audit.Append(ctx, audit.Record{Action: t.Name(), Outcome: audit.Failed, Code: codeOf(cause), CallID: kept.ID})
 	})
 	if err != nil {
 		return fmt.Errorf("recording a failed call, %s: %w", codeOf(cause), err)
+	}
+	if done {
+		return nil
 	}
 	return cause
 }

@@ -194,6 +194,8 @@ func TestARefusalIsOneSentenceThatNamesTheField(t *testing.T) {
 		`{"phone":"+1","limit":null}`:                       "limit: must be a whole number from 1 to 100, not null.",
 		`{"phone":"+1","big":1e30}`:                         "big: must be a whole number.",
 		`{"phone":"+1","big":1e400}`:                        "big: must be a number of ordinary size.",
+		`{"phone":"+1","big":3e-999999}`:                    "big: must be a number of ordinary size.", // a float of 0 and a fraction of a million digits
+		`{"phone":"+1","big":0e-999999999}`:                 "big: must be a number of ordinary size.",
 		`{"phone":"+1","price":0.1}`:                        "price: must be a number of at least 0.5.",
 		`{"phone":"+1","second":"secret"}`:                  "second: must be a phone number in E.164 form such as +14155550123.",
 		`{"phone":"secret"}`:                                "phone: must be a phone number such as +14155550123.",

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -95,6 +96,9 @@ func tie(ctx context.Context, list, text string) []byte {
 	return sum[:tieSize]
 }
 
+// idPattern is what ids are made of; anything else never came from us, and Postgres refuses some of it with an error.
+var idPattern = regexp.MustCompile(`^[a-z0-9_]+$`)
+
 func parseCursor(ctx context.Context, list, s string) (Position, error) {
 	wrong := fault.New(fault.InvalidRequest, "cursor: must be the nextCursor of a page of this list. Leave it out to start again.").With("field", "cursor")
 	b, err := base64.RawURLEncoding.DecodeString(s)
@@ -104,7 +108,7 @@ func parseCursor(ctx context.Context, list, s string) (Position, error) {
 	text := string(b[tieSize:])
 	micros, id, ok := strings.Cut(text, " ")
 	at, err := strconv.ParseInt(micros, 10, 64)
-	if !ok || err != nil || string(b[:tieSize]) != string(tie(ctx, list, text)) {
+	if !ok || err != nil || !idPattern.MatchString(id) || string(b[:tieSize]) != string(tie(ctx, list, text)) {
 		return Position{}, wrong
 	}
 	return Position{At: store.At(time.UnixMicro(at)), ID: id}, nil

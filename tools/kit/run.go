@@ -79,6 +79,10 @@ func (r *Runner) call(ctx context.Context, t Tool, args json.RawMessage) (Result
 		// The record that a call started would vanish with the transaction around it.
 		return Result{}, errors.New("a tool was called inside a transaction")
 	}
+	if t.spec.Mutates() {
+		// A client that hangs up must not leave a change in doubt: it is finished and goes on record.
+		ctx = context.WithoutCancel(ctx)
+	}
 	within, cancel := context.WithTimeout(ctx, t.spec.Timeout)
 	defer cancel()
 	arguments, err := r.admit(within, c, t, args)
@@ -144,10 +148,18 @@ func codeOf(err error) fault.Code {
 
 // mutate runs a call that changes something. That it started is on record before anything happens; that it ended
 // well is recorded in the transaction of its effect, so neither is there without the other.
+//
+// The deadline in ctx is the handler's. What brackets it, the claim and the commit, gets time of its own: cut off in
+// the middle of a COMMIT, nobody could say whether it happened.
 func (r *Runner) mutate(ctx context.Context, t Tool, a arguments) (Result, error) {
-	call, stored, err := r.claim(ctx, t, a)
+	bracket, cancel := lasting(ctx)
+	call, stored, err := r.claim(bracket, t, a)
+	cancel()
+	if _, known := fault.Of(err, ""); err != nil && known {
+		return Result{}, r.refuse(ctx, t, err)
+	}
 	if err != nil {
-		return Result{}, r.refuse(ctx, t, inTime(ctx, err))
+		return Result{}, r.fail(ctx, t, call, err)
 	}
 	if stored != nil {
 		return Result{Value: stored}, nil
@@ -156,23 +168,40 @@ func (r *Runner) mutate(ctx context.Context, t Tool, a arguments) (Result, error
 	if t.spec.External {
 		value, err = r.runOutside(ctx, t, a, call)
 	} else {
-		err = r.store.Tx(ctx, func(ctx context.Context) error {
-			var subject string
-			var err error
-			if value, subject, err = t.run(ctx, a.canonical); err != nil {
-				return err
-			}
-			return r.finish(ctx, t, call, value, subject)
-		})
+		value, err = r.runInside(ctx, t, a, call)
 	}
 	if err = inTime(ctx, err); err != nil {
-		return Result{}, r.fail(ctx, t, call, err)
+		err = r.fail(ctx, t, call, err)
+	}
+	if err != nil {
+		return Result{}, err
 	}
 	return Result{Value: value}, nil
 }
 
+// runInside runs a handler whose effect is in our database, in one transaction with the record of its end.
+func (r *Runner) runInside(ctx context.Context, t Tool, a arguments, call toolCall) (value json.RawMessage, err error) {
+	deadline, _ := ctx.Deadline()
+	bracket, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(lastingTime))
+	defer cancel()
+	err = r.store.Tx(bracket, func(tx context.Context) error {
+		within, cancel := context.WithDeadline(tx, deadline)
+		defer cancel()
+		var subject string
+		var err error
+		if value, subject, err = t.run(within, a.canonical); err == nil {
+			err = within.Err() // too late is too late, also for a handler that did not look
+		}
+		if err != nil {
+			return err
+		}
+		return r.finish(tx, t, call, value, subject)
+	})
+	return value, err
+}
+
 // runOutside runs a handler whose effect no transaction of ours can take back. Once it is there it goes on record,
-// also when the client has left or the time is up.
+// also when the time is up.
 func (r *Runner) runOutside(ctx context.Context, t Tool, a arguments, call toolCall) (json.RawMessage, error) {
 	value, subject, err := t.run(ctx, a.canonical)
 	if err != nil {
@@ -224,10 +253,11 @@ func contained(f func() error) (err error) {
 	return f()
 }
 
-// inTime makes a fault of an error that came because the time was up. Databases say so in many ways, so the context
-// is asked and not the error; a handler that refused in so many words keeps its word.
+// inTime makes a fault of an error that came because the time was up. Databases say so in many ways, so the clock is
+// asked and not the error; a handler that refused in so many words keeps its word.
 func inTime(ctx context.Context, err error) error {
-	if _, known := fault.Of(err, ""); err == nil || known || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	deadline, limited := ctx.Deadline()
+	if _, known := fault.Of(err, ""); err == nil || known || !limited || time.Now().Before(deadline) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errTimeout, err)
@@ -235,9 +265,12 @@ func inTime(ctx context.Context, err error) error {
 
 var errTimeout = errors.New("the time for this call is up")
 
-// lasting is a context for what must be written whatever became of the call.
+// lastingTime is how long the database may take for what must be written whatever became of the call.
+const lastingTime = 10 * time.Second
+
+// lasting is a context for that.
 func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	return context.WithTimeout(context.WithoutCancel(ctx), lastingTime)
 }
 
 // outward is the error as the caller of the tool may see it.
@@ -269,7 +302,9 @@ func (r *Runner) report(ctx context.Context, t Tool, took time.Duration, cause, 
 	level := slog.LevelInfo
 	if shown != nil {
 		f, _ := fault.Of(shown, "")
-		if f.Code == fault.Internal {
+		if f.Code == fault.Internal && errors.Is(ctx.Err(), context.Canceled) {
+			attributes = append(attributes, slog.String("err", "the client left"))
+		} else if f.Code == fault.Internal {
 			level = slog.LevelError
 			attributes = append(attributes, slog.String("err", cause.Error()))
 		} else {

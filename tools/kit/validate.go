@@ -120,7 +120,7 @@ func (in *input) sane(path []string, v any) error {
 			return invalid(in.place(path), "must not contain the character U+0000")
 		}
 	case json.Number:
-		if _, err := strconv.ParseFloat(string(v), 64); err != nil || len(v) > 64 {
+		if !ordinary(string(v)) {
 			return invalid(in.place(path), "must be a number of ordinary size")
 		}
 	case []any:
@@ -140,6 +140,20 @@ func (in *input) sane(path []string, v any) error {
 		}
 	}
 	return nil
+}
+
+// ordinary reports whether a number fits into a float64, without a detour over a power of ten that would take minutes
+// to write out: 3e-999999 is 0 as a float and a million digits as a fraction, which the schema library makes of it.
+func ordinary(number string) bool {
+	if _, err := strconv.ParseFloat(number, 64); err != nil || len(number) > 64 {
+		return false
+	}
+	at := strings.IndexAny(number, "eE")
+	if at < 0 {
+		return true
+	}
+	exponent, err := strconv.Atoi(number[at+1:])
+	return err == nil && exponent >= -400 && exponent <= 400
 }
 
 // below is the path of what path holds under a key.

@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -20,7 +19,7 @@ type Connection struct {
 	ID                   string
 	PersonID, PersonName string
 	ClientID, ClientName string
-	RedirectHost         string
+	RedirectHost         string    // where the answer of its last sign-in went
 	Scopes               scope.Set // what its live grants hold together
 	CreatedAt, UsedAt    time.Time // UsedAt is zero when it was never used
 	Grants               []Grant   // the live ones, oldest first
@@ -57,6 +56,7 @@ type grantRow struct {
 	ID           string `gorm:"primaryKey"`
 	ConnectionID string
 	Scope        string
+	RedirectURI  string `gorm:"column:redirect_uri"`
 	CreatedAt    store.Time
 	ExpiresAt    store.Time
 	RevokedAt    store.Time
@@ -107,26 +107,25 @@ func (c Connection) lastSign() time.Time {
 	return c.UsedAt
 }
 
-func (a *Auth) connection(ctx context.Context, row connectionRow, grants []Grant) (Connection, error) {
+func (a *Auth) connection(ctx context.Context, row connectionRow, grants []grantRow) (Connection, error) {
 	out := Connection{
 		ID: row.ID, PersonID: row.PersonID, ClientID: row.ClientID, Scopes: scope.Set{},
-		CreatedAt: row.CreatedAt.Time, UsedAt: row.UsedAt.Time, Grants: grants,
+		CreatedAt: row.CreatedAt.Time, UsedAt: row.UsedAt.Time,
 	}
 	for _, g := range grants {
-		out.Scopes = out.Scopes.Union(g.Scopes)
+		granted := Grant{g.ID, scope.Parse(g.Scope), g.CreatedAt.Time, g.ExpiresAt.Time}
+		out.Grants = append(out.Grants, granted)
+		out.Scopes = out.Scopes.Union(granted.Scopes)
+		out.RedirectHost = RedirectHost(g.RedirectURI)
 	}
-	var email, redirects string
-	err := a.Store.QueryRow(ctx, `SELECT p.name, p.email, cl.name, cl.redirect_uris FROM people p, clients cl WHERE p.id = ? AND cl.id = ?`,
-		[]any{row.PersonID, row.ClientID}, &out.PersonName, &email, &out.ClientName, &redirects)
+	var email string
+	err := a.Store.QueryRow(ctx, `SELECT p.name, p.email, cl.name FROM people p, clients cl WHERE p.id = ? AND cl.id = ?`,
+		[]any{row.PersonID, row.ClientID}, &out.PersonName, &email, &out.ClientName)
 	if err != nil {
 		return Connection{}, fmt.Errorf("reading a connection's client: %w", err)
 	}
 	if out.PersonName == "" {
 		out.PersonName = email
-	}
-	var uris []string
-	if json.Unmarshal([]byte(redirects), &uris) == nil && len(uris) > 0 {
-		out.RedirectHost = RedirectHost(uris[0])
 	}
 	return out, nil
 }
@@ -145,7 +144,7 @@ func RedirectHost(uri string) string {
 }
 
 // liveGrants are the grants that can still be used, for each connection.
-func (a *Auth) liveGrants(ctx context.Context, rows []connectionRow) (map[string][]Grant, error) {
+func (a *Auth) liveGrants(ctx context.Context, rows []connectionRow) (map[string][]grantRow, error) {
 	ids := []string{}
 	for _, row := range rows {
 		ids = append(ids, row.ID)
@@ -155,9 +154,9 @@ func (a *Auth) liveGrants(ctx context.Context, rows []connectionRow) (map[string
 	if err != nil {
 		return nil, fmt.Errorf("reading grants: %w", err)
 	}
-	out := map[string][]Grant{}
+	out := map[string][]grantRow{}
 	for _, g := range grants {
-		out[g.ConnectionID] = append(out[g.ConnectionID], Grant{g.ID, scope.Parse(g.Scope), g.CreatedAt.Time, g.ExpiresAt.Time})
+		out[g.ConnectionID] = append(out[g.ConnectionID], g)
 	}
 	return out, nil
 }

@@ -68,10 +68,11 @@ func TestAConnectionShowsWhatItsLiveGrantsHoldTogether(t *testing.T) {
 		app := w.connect(member, w.org.ID, w.client("Desktop", `["https://app.example:8443/cb","http://localhost/cb"]`), "org:read")
 		time.Sleep(time.Hour)
 		stepUp := w.grant(app, "contacts:read org:read")
+		w.exec(`UPDATE grants SET redirect_uri = 'http://localhost:4711/cb' WHERE id = ?`, stepUp.grant)
 		gone := w.grant(app, "billing:read")
 		w.exec(`UPDATE grants SET revoked_at = 1 WHERE id = ?`, gone.grant)
 		want := Connection{
-			ID: app.id, PersonID: member.ID, PersonName: member.Email, ClientName: "Desktop", RedirectHost: "app.example:8443",
+			ID: app.id, PersonID: member.ID, PersonName: member.Email, ClientName: "Desktop", RedirectHost: "localhost:4711",
 			Scopes: scope.Of("contacts:read", "org:read"), CreatedAt: began,
 			Grants: []Grant{
 				{app.grant, scope.Of("org:read"), began, began.Add(24 * time.Hour)},
@@ -95,17 +96,17 @@ func TestAConnectionShowsWhatItsLiveGrantsHoldTogether(t *testing.T) {
 
 func TestTheRedirectOfAConnectionIsAHostOnlyWhereItIsOne(t *testing.T) {
 	w := newWorld(t)
-	for redirects, want := range map[string]string{
-		`["https://claude.ai/api/mcp/auth_callback"]`: "claude.ai",
-		`["http://127.0.0.1:33418/"]`:                 "127.0.0.1:33418",
-		`["cursor://claude.ai/oauth/callback"]`:       "cursor:",
-		`["com.example.app:/cb"]`:                     "com.example.app:",
-		`[]`:                                          "",
+	for redirect, want := range map[string]string{
+		"https://claude.ai/api/mcp/auth_callback": "claude.ai",
+		"http://127.0.0.1:33418/":                 "127.0.0.1:33418",
+		"cursor://claude.ai/oauth/callback":       "cursor:",
+		"com.example.app:/cb":                     "com.example.app:",
 	} {
-		app := w.connect(w.people[scope.Member], w.org.ID, w.client("App", redirects), "org:read")
+		app := w.connect(w.people[scope.Member], w.org.ID, w.client("App", `[]`), "org:read")
+		w.exec(`UPDATE grants SET redirect_uri = ? WHERE id = ?`, redirect, app.grant)
 		got, err := w.auth.Connections(w.as(scope.Member))
 		if err != nil || len(got) != 1 || got[0].RedirectHost != want {
-			t.Errorf("%s: %+v %v", redirects, got, err)
+			t.Errorf("%s: %+v %v", redirect, got, err)
 		}
 		if err := w.auth.RevokeConnection(w.as(scope.Member), app.id); err != nil {
 			t.Error(err)

@@ -132,7 +132,7 @@ func (w *world) grant(c connection, scopes string) connection {
 	w.t.Helper()
 	now := store.Now()
 	c.grant, c.token = store.NewID("gra"), seal.NewToken(AccessPrefix)
-	w.exec(`INSERT INTO grants (id, connection_id, scope, resource, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)`, c.grant, c.id, scopes, resource, now, now.Add(24*time.Hour))
+	w.exec(`INSERT INTO grants (id, connection_id, scope, resource, redirect_uri, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`, c.grant, c.id, scopes, resource, "https://app.example/cb", now, now.Add(24*time.Hour))
 	w.exec(`INSERT INTO generations (refresh_hash, access_hash, grant_id, scope, issued_at, access_expires_at, refresh_expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		w.auth.Secrets.Hash(seal.NewToken(RefreshPrefix)), w.auth.Secrets.Hash(c.token), c.grant, scopes, now, now.Add(time.Hour), now.Add(24*time.Hour))
 	return c

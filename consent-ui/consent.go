@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -245,16 +244,9 @@ func (u *UI) answerConsent(w http.ResponseWriter, r *http.Request, v *visit) err
 	return nil
 }
 
-// destination is where the answer goes, as short as it can be said without hiding who gets it.
-func destination(p oauth.Pending) string {
-	if p.PrivateScheme == "" {
-		return inertAddress(p.RedirectHost)
-	}
-	if u, err := url.Parse(p.RedirectURI); err == nil && u.Host != "" {
-		return inertAddress(p.PrivateScheme + "://" + u.Host)
-	}
-	return inertAddress(p.PrivateScheme + ":")
-}
+// destination is where the answer goes, as short as it can be said without hiding who gets it. Of a private scheme
+// that is the scheme alone: whatever app is installed claims it, and what stands where a host would be says nothing.
+func destination(p oauth.Pending) string { return inertAddress(p.RedirectHost) }
 
 // inertAddress is an address without anything that could change how the rest of it reads.
 func inertAddress(s string) string {

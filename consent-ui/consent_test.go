@@ -189,7 +189,7 @@ func TestWhereTheAnswerGoesIsSaidLast(t *testing.T) {
 	}{
 		{oauth.Pending{RedirectURI: "https://claude.ai/api/mcp/auth_callback", RedirectHost: "claude.ai"}, "claude.ai"},
 		{oauth.Pending{RedirectURI: "http://127.0.0.1:4711/", RedirectHost: "127.0.0.1:4711", Loopback: true}, "127.0.0.1:4711"},
-		{oauth.Pending{RedirectURI: "cursor://anysphere.cursor-mcp/oauth/callback", RedirectHost: "cursor:", PrivateScheme: "cursor"}, "cursor://anysphere.cursor-mcp"},
+		{oauth.Pending{RedirectURI: "cursor://anysphere.cursor-mcp/oauth/callback", RedirectHost: "cursor:", PrivateScheme: "cursor"}, "cursor:"},
 		{oauth.Pending{RedirectURI: "com.example.app:/cb", RedirectHost: "com.example.app:", PrivateScheme: "com.example.app"}, "com.example.app:"},
 		{oauth.Pending{RedirectURI: "https://clаude.ai/cb", RedirectHost: "clаude.ai"}, "cl\uFFFDude.ai"}, // a Cyrillic а
 	} {

@@ -28,7 +28,11 @@ type Config struct {
 	Scopes scope.Set
 	// Hashing is the cost of a password hash; the zero value is Argon2id as OWASP advises.
 	Hashing Hashing
+	// RefusalTime is how long a refused sign-in takes at least; 0 means 250 ms.
+	RefusalTime time.Duration
 }
+
+const refusalTime = 250 * time.Millisecond
 
 // Accounts serves people, organizations and browser sessions.
 type Accounts struct {
@@ -39,6 +43,9 @@ type Accounts struct {
 
 // New returns Accounts.
 func New(cfg Config) *Accounts {
+	if cfg.RefusalTime == 0 {
+		cfg.RefusalTime = refusalTime
+	}
 	return &Accounts{Config: cfg, passwords: newPasswords(cfg.Hashing), throttle: newThrottle()}
 }
 

@@ -65,8 +65,8 @@ func (p *passwords) matches(ctx context.Context, password, hash string) (bool, e
 	if !known {
 		hash = p.decoy
 	}
-	if len(password) > MaxPassword {
-		return false, nil
+	if len(password) > MaxPassword { // nobody has one, and saying so at once would tell known accounts from others
+		password, known = password[:MaxPassword], false
 	}
 	ok, err := argon2id.ComparePasswordAndHash(password, hash)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"switchboard/internal/audit"
@@ -129,19 +130,19 @@ func (a *Accounts) CompleteSetup(ctx context.Context, link string, in Setup) (Pe
 	return p, err
 }
 
-// consume uses every open link up. Two people who post two links at once meet on each other's row, and one of
-// them loses.
+// consume uses every open link up. People who post several links at once queue for the rows in one order, and all
+// but the first find none left.
 func (a *Accounts) consume(ctx context.Context, link string) error {
 	now := store.Now()
-	db := a.Store.DB(ctx)
-	mine := db.Model(&setupLink{}).Where("link_hash IN ? AND consumed_at IS NULL AND expires_at > ?", a.Secrets.Hashes(link), now).Update("consumed_at", now)
-	if mine.Error != nil {
-		return fmt.Errorf("using a set-up link: %w", mine.Error)
+	var open []setupLink
+	if err := a.Store.Locked(ctx).Where("consumed_at IS NULL AND expires_at > ?", now).Order("link_hash").Find(&open).Error; err != nil {
+		return fmt.Errorf("reading set-up links: %w", err)
 	}
-	if mine.RowsAffected != 1 {
+	hashes := a.Secrets.Hashes(link)
+	if !slices.ContainsFunc(open, func(l setupLink) bool { return slices.Contains(hashes, l.LinkHash) }) {
 		return ErrNoSetup
 	}
-	if err := db.Model(&setupLink{}).Where("consumed_at IS NULL").Update("consumed_at", now).Error; err != nil {
+	if err := a.Store.DB(ctx).Model(&setupLink{}).Where("consumed_at IS NULL").Update("consumed_at", now).Error; err != nil {
 		return fmt.Errorf("using up set-up links: %w", err)
 	}
 	return a.noOwner(ctx)

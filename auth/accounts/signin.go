@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"switchboard/internal/audit"
 	"switchboard/internal/caller"
@@ -16,7 +17,23 @@ var ErrMismatch = errors.New("email and password do not match")
 
 // SignIn checks an address and a password that came from an IP. It answers ErrMismatch or *Throttled when it will
 // not let the person in. Every organization of a known person gets a sign_in record.
+//
+// A refusal takes a fixed time at least, since a known person's is also written down.
 func (a *Accounts) SignIn(ctx context.Context, email, password, ip string) (Person, error) {
+	began := time.Now()
+	p, err := a.signIn(ctx, email, password, ip)
+	if errors.Is(err, ErrMismatch) {
+		wait := time.NewTimer(time.Until(began.Add(a.RefusalTime)))
+		defer wait.Stop()
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+		}
+	}
+	return p, err
+}
+
+func (a *Accounts) signIn(ctx context.Context, email, password, ip string) (Person, error) {
 	email = normalizeEmail(email)
 	done, err := a.throttle.begin(email, ip)
 	if err != nil {

@@ -171,6 +171,37 @@ func TestOnlyFailuresCount(t *testing.T) {
 	}
 }
 
+func TestAnAccountOfOnesOwnBuysNoGuessesAtOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.user("mallory@harbor.example", "Harbor", scope.Viewer)
+		const ip = "192.0.2.1"
+		guesses := map[string]int{}
+		for i := range 60 {
+			w.try("mallory@harbor.example", password, ip)
+			guesses[w.try(fmt.Sprintf("person%d@harbor.example", i), "wrong", ip)]++
+		}
+		if diff := cmp.Diff(map[string]int{"mismatch": 30, "throttled": 30}, guesses); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestARefusalTakesItsTimeWhoeverItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.user("amira@harbor.example", "Harbor", scope.Owner)
+		for _, email := range []string{"amira@harbor.example", "nobody@harbor.example"} {
+			for _, pw := range []string{"wrong", strings.Repeat("x", MaxPassword+1)} {
+				began := time.Now()
+				if got := w.try(email, pw, "192.0.2.1"); got != "mismatch" || time.Since(began) != refusalTime {
+					t.Errorf("%s, %d characters: %s after %s", email, len(pw), got, time.Since(began))
+				}
+			}
+		}
+	})
+}
+
 func TestFailuresAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

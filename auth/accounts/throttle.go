@@ -52,18 +52,21 @@ func (t *throttle) begin(address, ip string) (done func(succeeded bool), err err
 			return nil, &Throttled{f.blocked.Sub(now)}
 		}
 	}
+	before := map[string]failures{}
 	for key, limit := range limits {
 		f := t.seen[key]
 		if f == nil {
 			f = &failures{}
 			t.seen[key] = f
 		}
+		before[key] = *f
 		f.last = now
 		if f.count++; f.count >= limit {
 			f.blocked = now.Add(failurePause)
 			f.count = limit - 1 // after the pause, one more try for each pause
 		}
 	}
+	after := *t.seen["ip "+ip]
 	return func(succeeded bool) {
 		if !succeeded {
 			return
@@ -71,9 +74,13 @@ func (t *throttle) begin(address, ip string) (done func(succeeded bool), err err
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		delete(t.seen, "address "+address)
+		// The IP gets back what this attempt took from it and no more: somebody with an account of their own must not
+		// be able to buy guesses at others with it.
 		if f := t.seen["ip "+ip]; f != nil {
-			f.count = max(0, f.count-1)
-			f.blocked = time.Time{}
+			f.count = max(0, f.count-(after.count-before["ip "+ip].count))
+			if f.blocked.Equal(after.blocked) {
+				f.blocked = before["ip "+ip].blocked
+			}
 		}
 	}, nil
 }

@@ -48,7 +48,7 @@ func (e *PageError) Unwrap() error { return e.cause }
 const requestLifetime = time.Hour
 
 // maxAuthorizeForm bounds the parameters of an authorization request, state included.
-const maxAuthorizeForm = 64 << 10
+const maxAuthorizeForm = 32 << 10
 
 // authorization is an authorization request that has been checked.
 type authorization struct {

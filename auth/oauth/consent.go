@@ -142,7 +142,8 @@ type Decision struct {
 
 // Decide records a person's answer and returns where to send the browser: to the client with a code, or with
 // access_denied when the answer is no or nothing is left of what was ticked, asked for, and allowed to the role.
-// The first answer counts; the same form again gets the same location while its code is unused, and then ErrGone.
+// The first answer counts; the same form again gets the same location while its code is unused, and then ErrGone. A
+// "no" after a "yes" takes the yes back as long as its code is unused.
 func (s *Server) Decide(ctx context.Context, requestID, browser string, d Decision) (string, error) {
 	var out string
 	err := s.Store.Tx(ctx, func(ctx context.Context) error {
@@ -164,7 +165,7 @@ func (s *Server) Decide(ctx context.Context, requestID, browser string, d Decisi
 				return err
 			}
 		}
-		out, err = s.repeat(ctx, requestID, row, a)
+		out, err = s.repeat(ctx, requestID, row, a, d)
 		return err
 	})
 	return out, err
@@ -243,8 +244,8 @@ func (s *Server) grant(ctx context.Context, grantID string, a *authorization, wh
 	if err != nil {
 		return "", fmt.Errorf("reading a connection: %w", err)
 	}
-	_, err = s.Store.Exec(ctx, `INSERT INTO grants (id, connection_id, scope, resource, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)`,
-		grantID, connectionID, granted.String(), a.resource, now, now.Add(grantFactor*s.Refresh))
+	_, err = s.Store.Exec(ctx, `INSERT INTO grants (id, connection_id, scope, resource, redirect_uri, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		grantID, connectionID, granted.String(), a.resource, a.redirectURI, now, now.Add(grantFactor*s.Refresh))
 	if err != nil {
 		return "", fmt.Errorf("creating a grant: %w", err)
 	}
@@ -265,26 +266,56 @@ func (s *Server) issueCode(ctx context.Context, a *authorization, d *decided) (s
 	return s.answer(a, url.Values{"code": {resp.GetCode()}}), nil
 }
 
-// repeat answers a form that was posted again, the way it was answered the first time.
-func (s *Server) repeat(ctx context.Context, requestID string, row *consentRequest, a *authorization) (string, error) {
+// repeat answers a form that was posted again, the way it was answered the first time. Only the person who said yes
+// gets the code again, and nobody gets one for a no.
+func (s *Server) repeat(ctx context.Context, requestID string, row *consentRequest, a *authorization, d Decision) (string, error) {
 	if row.Decision == nil || row.GrantID == nil {
 		return "", ErrGone
 	}
 	if *row.Decision == denied {
 		return s.deny(a), nil
 	}
+	code, c, err := s.issuedCode(ctx, requestID, *row.GrantID)
+	if store.IsNotFound(err) || err == nil && (c.g.personID != d.PersonID || c.g.dead() || !c.usedAt.IsZero() || !time.Now().Before(c.expiresAt.Time)) {
+		return "", ErrGone
+	}
+	if err != nil {
+		return "", err
+	}
+	if d.Approve {
+		return s.answer(a, url.Values{"code": {code}}), nil
+	}
+	return s.takeBack(ctx, row, a, c)
+}
+
+// issuedCode derives the code of an approved request anew; the key that it was made with may not be the current one.
+func (s *Server) issuedCode(ctx context.Context, requestID, grantID string) (code string, c codeRow, err error) {
 	for _, keyID := range s.Secrets.IDs() {
-		code, _ := s.code(keyID, requestID, *row.GrantID)
-		c, err := s.findCode(ctx, code)
-		if store.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		if c.usedAt.IsZero() && time.Now().Before(c.expiresAt.Time) {
-			return s.answer(a, url.Values{"code": {code}}), nil
+		code, _ = s.code(keyID, requestID, grantID)
+		if c, err = s.findCode(ctx, code); !store.IsNotFound(err) {
+			break
 		}
 	}
-	return "", ErrGone
+	return code, c, err
+}
+
+// takeBack revokes what was allowed and not yet used, and answers no.
+func (s *Server) takeBack(ctx context.Context, row *consentRequest, a *authorization, c codeRow) (string, error) {
+	now := store.Now()
+	used, err := s.Store.Exec(ctx, `UPDATE codes SET used_at = ? WHERE code_hash = ? AND used_at IS NULL`, now, c.hash)
+	if err == nil && used == 0 {
+		return "", ErrGone // exchanged at this moment
+	}
+	if err == nil {
+		_, err = s.Store.Exec(ctx, `UPDATE grants SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, c.grantID)
+	}
+	if err == nil {
+		err = s.Store.DB(ctx).Model(&consentRequest{}).Where("id_hash = ?", row.IDHash).Update("decision", denied).Error
+	}
+	if err != nil {
+		return "", fmt.Errorf("taking a consent back: %w", err)
+	}
+	who := c.g.caller()
+	who.Via, who.ID, who.Name = caller.Browser, "", "Web page"
+	return s.deny(a), s.auditConsent(ctx, who, a, audit.Record{Outcome: audit.Refused, Code: fault.Forbidden, Subject: c.g.connectionID}, nil)
 }

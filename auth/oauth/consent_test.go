@@ -154,18 +154,10 @@ func TestTheSameAnswerTwiceGivesTheSameLocationUntilItsCodeIsUsed(t *testing.T) 
 	}
 }
 
-func TestTheFirstAnswerCounts(t *testing.T) {
+func TestANoIsNeverAnsweredWithACode(t *testing.T) {
 	w := newWorld(t)
 	no := Decision{PersonID: w.owner.ID, OrgID: w.org.ID}
 	id := w.mustBegin(query(w.desktop, "scope", "org:read"))
-	yes, err := w.decide(id, w.yes("org:read"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if then, err := w.decide(id, no); err != nil || !cmp.Equal(yes, then) {
-		t.Errorf("approve, then deny: %v %v", then, err)
-	}
-	id = w.mustBegin(query(w.desktop, "scope", "org:read"))
 	denied, err := w.decide(id, no)
 	if err != nil || denied.Get("error") != "access_denied" {
 		t.Fatal(denied, err)
@@ -173,8 +165,49 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 	if then, err := w.decide(id, w.yes("org:read")); err != nil || !cmp.Equal(denied, then) {
 		t.Errorf("deny, then approve: %v %v", then, err)
 	}
-	if diff := cmp.Diff([]string{"consent ok", "consent refused"}, w.audited()); diff != "" {
+
+	id = w.mustBegin(query(w.desktop, "scope", "org:read"))
+	yes, err := w.decide(id, w.yes("org:read"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if then, err := w.decide(id, no); err != nil || then.Get("error") != "access_denied" || then.Has("code") {
+		t.Errorf("approve, then deny: %v %v", then, err)
+	}
+	if got := w.exchange(yes.Get("code")); got.Error != "invalid_grant" {
+		t.Errorf("the code of what was taken back: %+v", got)
+	}
+
+	id = w.mustBegin(query(w.desktop, "scope", "org:read"))
+	if yes, err = w.decide(id, w.yes("org:read")); err != nil {
+		t.Fatal(err)
+	}
+	tokens := w.exchange(yes.Get("code"))
+	if _, err := w.decide(id, no); !errors.Is(err, ErrGone) {
+		t.Errorf("a no after the code was used: %v", err)
+	}
+	w.alive("what was used before the no", tokens)
+	if diff := cmp.Diff([]string{"consent refused", "consent ok", "consent refused", "consent ok"}, w.audited()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestAnAnswerIsRepeatedToThePersonWhoGaveItOnly(t *testing.T) {
+	w := newWorld(t)
+	other := w.user("olga@elsewhere.example", "Elsewhere", scope.Owner)
+	id := w.mustBegin(query(w.desktop, "scope", "org:read"))
+	yes, err := w.decide(id, w.yes("org:read"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, approve := range []bool{true, false} {
+		d := Decision{Approve: approve, PersonID: other.Person.ID, OrgID: other.Organization.ID, Scopes: scope.Of("org:read")}
+		if got, err := w.decide(id, d); !errors.Is(err, ErrGone) {
+			t.Errorf("somebody else in the same browser, approve=%v: %v %v", approve, got, err)
+		}
+	}
+	if got := w.exchange(yes.Get("code")); got.Status != 200 {
+		t.Errorf("the code of the one who approved: %+v", got)
 	}
 }
 

@@ -10,10 +10,15 @@ import (
 // registered as localhost may be another program than what listens on 127.0.0.1.
 var loopbacks = []string{"localhost", "127.0.0.1", "::1"}
 
-// refusedSchemes run code, read files or reach into another program when a browser is sent to them.
+// refusedSchemes run code, read files, or reach into a program or the system when a browser is sent to them. Anybody
+// can register a client, so what is listed here is what a link must never do.
 var refusedSchemes = []string{
 	"javascript", "data", "file", "blob", "vbscript", "about", "view-source", "intent", "ws", "wss", "ftp", "mailto", "tel", "sms",
+	"filesystem", "jar", "feed", "res", "shell", "search", "search-ms", "livescript", "mocha",
 }
+
+// refusedFamilies are schemes by how they begin: of browsers, and those with which Windows and macOS open their own parts.
+var refusedFamilies = []string{"chrome", "ms-", "x-apple"}
 
 const maxRedirectURI = 2048
 
@@ -35,10 +40,15 @@ func registrable(uri string) string {
 		return "has no host"
 	case u.Scheme == "http" && !slices.Contains(loopbacks, u.Hostname()):
 		return "uses http for a host that is not localhost, 127.0.0.1 or [::1]"
-	case slices.Contains(refusedSchemes, u.Scheme) || strings.HasPrefix(u.Scheme, "chrome"):
+	case refused(u.Scheme):
 		return "uses a scheme that apps cannot be given"
 	}
 	return ""
+}
+
+func refused(scheme string) bool {
+	return slices.Contains(refusedSchemes, scheme) ||
+		slices.ContainsFunc(refusedFamilies, func(f string) bool { return strings.HasPrefix(scheme, f) })
 }
 
 func matchesAny(registered []string, requested string) bool {

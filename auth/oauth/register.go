@@ -21,6 +21,7 @@ import (
 const (
 	maxRegistration = 64 << 10
 	maxRedirectURIs = 20
+	maxRedirects    = 8 << 10 // of all together; the row is anybody's to write
 	maxClientName   = 120
 )
 
@@ -106,6 +107,9 @@ func readMetadata(r *http.Request) (m metadata, code, problem string) {
 	}
 	if len(m.RedirectURIs) == 0 || len(m.RedirectURIs) > maxRedirectURIs {
 		return m, "invalid_redirect_uri", fmt.Sprintf("redirect_uris must name 1 to %d URIs.", maxRedirectURIs)
+	}
+	if total := len(strings.Join(m.RedirectURIs, "")); total > maxRedirects {
+		return m, "invalid_redirect_uri", fmt.Sprintf("redirect_uris are longer than %d characters together.", maxRedirects)
 	}
 	for i, uri := range m.RedirectURIs {
 		if reason := registrable(uri); reason != "" {

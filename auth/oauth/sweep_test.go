@@ -63,6 +63,21 @@ func TestAClientThatWasUsedIsRememberedForThreeMonths(t *testing.T) {
 	})
 }
 
+func TestAClientIsKeptAsLongAsAConnectionOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		lifetimes := DefaultLifetimes
+		lifetimes.Refresh = 200 * day
+		w.serve(w.ring(), lifetimes)
+		tokens := w.tokens("org:read")
+		time.Sleep(150 * day)
+		w.sweep()
+		if got := w.refresh(tokens.Refresh); got.Status != 200 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
 func TestSweepingTakesNothingThatIsStillNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

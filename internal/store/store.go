@@ -188,7 +188,12 @@ func (s *Store) Migrate(ctx context.Context, files fs.FS) error {
 	}
 	dialect, options := goose.DialectSQLite3, []goose.ProviderOption(nil)
 	if s.Dialect == Postgres {
-		locker, err := lock.NewPostgresSessionLocker()
+		// One lock for each schema: installations that share a database do not wait for each other.
+		var id int64
+		if err := s.writeSQL.QueryRowContext(ctx, `SELECT hashtextextended(coalesce(current_schema(), ''), 0)`).Scan(&id); err != nil {
+			return fmt.Errorf("finding the schema: %w", err)
+		}
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(id), lock.WithLockTimeout(1, 300))
 		if err != nil {
 			return err
 		}

@@ -96,6 +96,7 @@ CREATE TABLE grants (
   connection_id TEXT NOT NULL REFERENCES connections (id),
   scope         TEXT NOT NULL,
   resource      TEXT NOT NULL,
+  redirect_uri  TEXT NOT NULL,
   created_at    BIGINT NOT NULL,
   expires_at    BIGINT NOT NULL,
   revoked_at    BIGINT
@@ -109,8 +110,7 @@ CREATE TABLE codes (
   redirect_uri   TEXT NOT NULL,
   code_challenge TEXT NOT NULL,
   expires_at     BIGINT NOT NULL,
-  used_at        BIGINT,
-  spoiled_at     BIGINT
+  used_at        BIGINT
 );
 CREATE INDEX codes_grant ON codes (grant_id);
 

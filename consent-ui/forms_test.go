@@ -1,6 +1,9 @@
 package consentui
 
 import (
+	"bufio"
+	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -161,6 +164,25 @@ func TestAFormThatIsTooLargeIsRefused(t *testing.T) {
 	form.Set("email", strings.Repeat("a", maxForm))
 	if got := b.post("/sign-in", form); got.status != http.StatusBadRequest {
 		t.Errorf("status %d, want 400", got.status)
+	}
+}
+
+func TestAFormThatBreaksOffGetsAPage(t *testing.T) {
+	server := serveWorld(t, newWorld())
+	for _, path := range []string{"/sign-in", "/connections", "/nothing"} {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\na=b", path)
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || answer.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: %+v %v", path, answer, err)
+		}
+		_ = conn.Close()
 	}
 }
 

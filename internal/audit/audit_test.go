@@ -236,6 +236,21 @@ func TestABrokenCursorIsTheCallersMistake(t *testing.T) {
 	}
 }
 
+func TestAFilterThatNoRecordCanHaveFindsNothing(t *testing.T) {
+	l, _ := newLog(t)
+	ctx := as(t, "org_a", "amira", "claude")
+	l.must(t, ctx, Record{Action: "x", Outcome: OK})
+	for _, odd := range []string{"\x00", "a\xff"} {
+		for _, f := range []Filter{{Action: odd}, {Outcome: odd}, {Actor: odd}} {
+			got, _, err := l.List(ctx, f)
+			n, countErr := l.Count(ctx, f)
+			if err != nil || countErr != nil || len(got) != 0 || n != 0 {
+				t.Errorf("%q in %+v: %v %d %v %v", odd, f, got, n, err, countErr)
+			}
+		}
+	}
+}
+
 func TestTwoRecordsOfOneActorUnderTwoNamesAreOneActor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _ := newLog(t)

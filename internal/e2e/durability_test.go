@@ -4,7 +4,9 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,6 +14,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"switchboard/internal/store"
 )
 
 func TestSecretsAreNowhereInClear(t *testing.T) {
@@ -136,4 +141,56 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 		}
 		readTokens(t, s.refresh(t, client, next.refresh))
 	})
+}
+
+func TestAClientThatHangsUpLeavesNoCallInDoubt(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		s.user(t, owner, orgName, "owner")
+		key := s.key(t, orgName, "contacts:read contacts:write")
+		host := strings.TrimPrefix(s.url, "http://")
+		for i := range 300 {
+			body := message("2026-07-28", "tools/call", map[string]any{"name": "upsert_contact", "arguments": map[string]any{"phone": fmt.Sprintf("+1415555%04d", i)}})
+			conn, err := net.Dial("tcp", host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nAuthorization: Bearer %s\r\n"+
+				"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: upsert_contact\r\nContent-Length: %d\r\n\r\n%s", host, key, len(body), body)
+			time.Sleep(time.Duration(i%16) * 500 * time.Microsecond)
+			_ = conn.(*net.TCPConn).SetLinger(0)
+			_ = conn.Close()
+		}
+		s.stop(t) // waits for what is under way
+		s.launch(t)
+		db := s.database(t)
+		ctx := store.AllOrgs(t.Context(), "the test looks at everything")
+		for what, query := range map[string]string{
+			"calls without an end":             `SELECT count(*) FROM tool_calls WHERE status = 'started'`,
+			"calls that ended well and badly":  `SELECT count(*) FROM audit a JOIN audit b ON a.call_id = b.call_id WHERE a.outcome = 'ok' AND b.outcome = 'failed'`,
+			"calls without both records":       `SELECT count(*) FROM tool_calls c WHERE (SELECT count(*) FROM audit a WHERE a.call_id = c.id) <> 2`,
+			"contacts without a finished call": `SELECT abs((SELECT count(*) FROM contacts) - (SELECT count(*) FROM tool_calls WHERE status = 'done'))`,
+		} {
+			var n int
+			if err := db.QueryRow(ctx, query, nil, &n); err != nil || n != 0 {
+				t.Errorf("%d %s %v", n, what, err)
+			}
+		}
+	}, "SWITCHBOARD_RATE_PER_MINUTE=0")
+}
+
+// database opens the server's database beside it.
+func (s *server) database(t *testing.T) *store.Store {
+	t.Helper()
+	at := filepath.Join(s.dir, "data", "switchboard.db")
+	for _, v := range s.env {
+		if dsn, ok := strings.CutPrefix(v, "SWITCHBOARD_DATABASE="); ok {
+			at = dsn
+		}
+	}
+	db, err := store.Open(t.Context(), store.Config{URL: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
 }

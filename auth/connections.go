@@ -52,6 +52,13 @@ type connectionRow struct {
 
 func (connectionRow) TableName() string { return "connections" }
 
+type clientRow struct {
+	ID   string `gorm:"primaryKey"`
+	Name string
+}
+
+func (clientRow) TableName() string { return "clients" }
+
 type grantRow struct {
 	ID           string `gorm:"primaryKey"`
 	ConnectionID string
@@ -80,16 +87,14 @@ func (a *Auth) Connections(ctx context.Context) ([]Connection, error) {
 	if err != nil {
 		return nil, err
 	}
+	rows = slices.DeleteFunc(rows, func(row connectionRow) bool { return len(grants[row.ID]) == 0 }) // nothing they could still do
+	people, apps, err := a.names(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
 	out := []Connection{}
 	for _, row := range rows {
-		if len(grants[row.ID]) == 0 {
-			continue // nothing it could still do
-		}
-		conn, err := a.connection(ctx, row, grants[row.ID])
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, conn)
+		out = append(out, row.public(grants[row.ID], people[row.PersonID], apps[row.ClientID]))
 	}
 	slices.SortStableFunc(out, func(x, y Connection) int {
 		if d := y.lastSign().Compare(x.lastSign()); d != 0 {
@@ -107,9 +112,9 @@ func (c Connection) lastSign() time.Time {
 	return c.UsedAt
 }
 
-func (a *Auth) connection(ctx context.Context, row connectionRow, grants []grantRow) (Connection, error) {
+func (row connectionRow) public(grants []grantRow, person, app string) Connection {
 	out := Connection{
-		ID: row.ID, PersonID: row.PersonID, ClientID: row.ClientID, Scopes: scope.Set{},
+		ID: row.ID, PersonID: row.PersonID, PersonName: person, ClientID: row.ClientID, ClientName: app, Scopes: scope.Set{},
 		CreatedAt: row.CreatedAt.Time, UsedAt: row.UsedAt.Time,
 	}
 	for _, g := range grants {
@@ -118,16 +123,27 @@ func (a *Auth) connection(ctx context.Context, row connectionRow, grants []grant
 		out.Scopes = out.Scopes.Union(granted.Scopes)
 		out.RedirectHost = RedirectHost(g.RedirectURI)
 	}
-	var email string
-	err := a.Store.QueryRow(ctx, `SELECT p.name, p.email, cl.name FROM people p, clients cl WHERE p.id = ? AND cl.id = ?`,
-		[]any{row.PersonID, row.ClientID}, &out.PersonName, &email, &out.ClientName)
-	if err != nil {
-		return Connection{}, fmt.Errorf("reading a connection's client: %w", err)
+	return out
+}
+
+// names is how the people and the apps of connections are called, by id.
+func (a *Auth) names(ctx context.Context, rows []connectionRow) (people, apps map[string]string, err error) {
+	var personIDs, clientIDs []string
+	for _, row := range rows {
+		personIDs, clientIDs = append(personIDs, row.PersonID), append(clientIDs, row.ClientID)
 	}
-	if out.PersonName == "" {
-		out.PersonName = email
+	if people, err = a.Accounts.Names(ctx, personIDs); err != nil {
+		return nil, nil, err
 	}
-	return out, nil
+	var clients []clientRow
+	if err := a.Store.DB(ctx).Where("id IN ?", clientIDs).Find(&clients).Error; err != nil {
+		return nil, nil, fmt.Errorf("reading clients: %w", err)
+	}
+	apps = map[string]string{}
+	for _, c := range clients {
+		apps[c.ID] = c.Name
+	}
+	return people, apps, nil
 }
 
 // RedirectHost is where a redirect URI leads, as people are shown it. A private scheme is claimed by whatever app
@@ -174,7 +190,7 @@ func (a *Auth) RevokeConnection(ctx context.Context, id string) error {
 		if err != nil {
 			return fmt.Errorf("reading a connection: %w", err)
 		}
-		conn, err := a.connection(ctx, row, nil)
+		people, apps, err := a.names(ctx, []connectionRow{row})
 		if err != nil {
 			return err
 		}
@@ -182,7 +198,7 @@ func (a *Auth) RevokeConnection(ctx context.Context, id string) error {
 			return err
 		}
 		return a.Audit.Append(ctx, audit.Record{Action: audit.Revoke, Outcome: audit.OK, Subject: id,
-			Detail: map[string]any{"kind": "connection", "app": conn.ClientName, "person": conn.PersonName}})
+			Detail: map[string]any{"kind": "connection", "app": apps[row.ClientID], "person": people[row.PersonID]}})
 	})
 }
 

@@ -64,13 +64,17 @@ func (a *Auth) Keys(ctx context.Context) ([]Key, error) {
 	if err := q.Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("reading keys: %w", err)
 	}
+	ids := []string{}
+	for _, row := range rows {
+		ids = append(ids, row.PersonID)
+	}
+	people, err := a.Accounts.Names(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
 	out := []Key{}
 	for _, row := range rows {
-		p, err := a.Accounts.Person(ctx, row.PersonID)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, row.public(p.Display()))
+		out = append(out, row.public(people[row.PersonID]))
 	}
 	return out, nil
 }

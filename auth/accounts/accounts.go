@@ -115,6 +115,19 @@ func (a *Accounts) Person(ctx context.Context, id string) (Person, error) {
 	return p.public(), nil
 }
 
+// Names is how people are called, by id; who is not there is left out.
+func (a *Accounts) Names(ctx context.Context, ids []string) (map[string]string, error) {
+	var people []person
+	if err := a.Store.DB(ctx).Where("id IN ?", ids).Find(&people).Error; err != nil {
+		return nil, fmt.Errorf("reading people: %w", err)
+	}
+	out := map[string]string{}
+	for _, p := range people {
+		out[p.ID] = p.public().Display()
+	}
+	return out, nil
+}
+
 // Organization reads one organization.
 func (a *Accounts) Organization(ctx context.Context, id string) (Organization, error) {
 	var o organization

@@ -193,14 +193,13 @@ func (s *Server) checkTrusted(ctx context.Context, a *authorization, form url.Va
 // parse has fosite read the request. Fosite wants a state of some length and knows no resource, so it gets a stand-in
 // for the one and the audience for the other.
 func (s *Server) parse(ctx context.Context, a *authorization) (fosite.AuthorizeRequester, error) {
-	x := &exchange{redirectURI: a.redirectURI}
 	form := url.Values{"state": {"kept-by-switchboard"}, "audience": {a.resource}}
 	for _, key := range []string{"client_id", "redirect_uri", "response_type", "scope", "code_challenge", "code_challenge_method"} {
 		form[key] = a.form[key]
 	}
-	ar, err := s.provider.NewAuthorizeRequest(withExchange(ctx, x), formRequest(http.MethodGet, form, nil))
-	if x.trouble != nil {
-		return nil, unavailable(x.trouble)
+	ar, err := s.provider.NewAuthorizeRequest(withRedirect(ctx, a.redirectURI), formRequest(http.MethodGet, form, nil))
+	if troubled := (*trouble)(nil); errors.As(err, &troubled) {
+		return nil, unavailable(troubled)
 	}
 	if err != nil {
 		return nil, err

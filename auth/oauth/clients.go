@@ -77,16 +77,12 @@ type clients struct{ s *Server }
 // GetClient implements fosite.ClientManager. Fosite compares redirect URIs by its own rules, which know nothing of
 // localhost; it is handed the requested one when ours let it through.
 func (c *clients) GetClient(ctx context.Context, id string) (fosite.Client, error) {
-	x := exchangeOf(ctx)
 	found, err := c.s.find(ctx, id)
 	if err != nil {
-		if t, ok := err.(*trouble); ok {
-			x.trouble = t
-		}
 		return nil, err
 	}
-	if x.redirectURI != "" && matchesAny(found.redirects, x.redirectURI) {
-		found.redirects = append(slices.Clone(found.redirects), x.redirectURI)
+	if uri := redirectOf(ctx); uri != "" && matchesAny(found.redirects, uri) {
+		found.redirects = append(slices.Clone(found.redirects), uri)
 	}
 	return found, nil
 }

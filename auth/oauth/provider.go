@@ -93,30 +93,24 @@ func (i *issued) write(resp fosite.AccessResponder) {
 	resp.SetExtra("refresh_token", i.refresh)
 }
 
-// trouble is an error of ours, not of the client's: fosite would write it as the client's.
+// trouble is an error of ours, not of the client's. Fosite writes it as the client's, invalid_client for one whose row
+// could not be read, and a client then drops its registration; it keeps it in the error's chain, though, where
+// writeFailure finds it.
 type trouble struct{ err error }
 
 func (t *trouble) Error() string { return t.err.Error() }
 func (t *trouble) Unwrap() error { return t.err }
 
-// exchange is what one request knows beside fosite: the redirect URI that was asked for, and what went wrong in
-// looking the client up, which fosite turns into invalid_client and a client into a lost registration.
-type exchange struct {
-	redirectURI string
-	trouble     *trouble
+type redirectKey struct{}
+
+// withRedirect hands the redirect URI that was asked for to GetClient.
+func withRedirect(ctx context.Context, uri string) context.Context {
+	return context.WithValue(ctx, redirectKey{}, uri)
 }
 
-type exchangeKey struct{}
-
-func withExchange(ctx context.Context, x *exchange) context.Context {
-	return context.WithValue(ctx, exchangeKey{}, x)
-}
-
-func exchangeOf(ctx context.Context) *exchange {
-	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
-		return x
-	}
-	return &exchange{}
+func redirectOf(ctx context.Context) string {
+	uri, _ := ctx.Value(redirectKey{}).(string)
+	return uri
 }
 
 // formRequest is a request that holds exactly this form, for fosite to parse.

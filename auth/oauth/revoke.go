@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -21,11 +20,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 		err = fosite.ErrInvalidRequest.WithHint("The parameter token is missing.")
 	}
 	if err == nil {
-		x := &exchange{}
-		err = s.provider.NewRevocationRequest(withExchange(r.Context(), x), formRequest(http.MethodPost, form, credentials(r)))
-		if x.trouble != nil {
-			err = x.trouble
-		}
+		err = s.provider.NewRevocationRequest(r.Context(), formRequest(http.MethodPost, form, credentials(r)))
 	}
 	if err != nil {
 		s.writeFailure(w, r, err)
@@ -48,7 +43,7 @@ func (v *revocation) RevokeToken(ctx context.Context, token string, _ fosite.Tok
 		return v.revokeGrant(ctx, p)
 	}
 	if !store.IsNotFound(err) {
-		return errors.Join(&trouble{err}, err)
+		return &trouble{err}
 	}
 	hashes := v.s.Secrets.Hashes(token)
 	_, err = v.s.Store.Exec(ctx, `UPDATE generations SET access_expires_at = ? WHERE access_hash IN `+store.In(len(hashes))+`

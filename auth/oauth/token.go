@@ -24,19 +24,14 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		s.writeFailure(w, r, err)
 		return
 	}
-	x := &exchange{}
-	ctx := withExchange(r.Context(), x)
-	request := formRequest(http.MethodPost, form, credentials(r))
-	ar, err := s.provider.NewAccessRequest(ctx, request, &session{})
+	ctx := r.Context()
+	ar, err := s.provider.NewAccessRequest(ctx, formRequest(http.MethodPost, form, credentials(r)), &session{})
 	if err == nil {
 		var resp fosite.AccessResponder
 		if resp, err = s.provider.NewAccessResponse(ctx, ar); err == nil {
 			s.provider.WriteAccessResponse(ctx, w, ar, resp)
 			return
 		}
-	}
-	if x.trouble != nil {
-		err = x.trouble
 	}
 	s.writeFailure(w, r, err)
 }

@@ -27,7 +27,7 @@ bench: ## the cost of a tool call and of a refresh, beside the floor they stand 
 
 generate: ## rewrite what is derived: templates, docs, golden files
 	go tool templ generate
-	UPDATE=1 go test ./... >/dev/null
+	UPDATE=1 go test ./...
 
 clean:
 	rm -rf bin .cache

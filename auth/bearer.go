@@ -71,7 +71,8 @@ type subject struct {
 	c         caller.Caller
 	role      sql.NullString
 	email     string
-	scope     string
+	scope     string // of the token
+	granted   string // of the grant behind it
 	usedAt    store.Time
 	expiresAt store.Time
 	revoked   bool
@@ -83,18 +84,17 @@ func (a *Auth) byAccessToken(ctx context.Context, token, resource string) (calle
 	var audience string
 	var grantRevoked, connectionRevoked store.Time
 	err := a.Store.QueryRow(ctx, `
-		SELECT g.scope, g.access_expires_at, gr.resource, gr.revoked_at, c.revoked_at, c.id, c.org_id, c.person_id, c.used_at,
-		       cl.name, p.name, p.email, m.role, o.locale
+		SELECT g.scope, gr.scope, g.access_expires_at, gr.resource, gr.revoked_at, c.revoked_at, c.id, c.org_id, c.person_id, c.used_at,
+		       cl.name, p.name, p.email, m.role
 		FROM generations g
 		JOIN grants gr ON gr.id = g.grant_id
 		JOIN connections c ON c.id = gr.connection_id
 		JOIN clients cl ON cl.id = c.client_id
 		JOIN people p ON p.id = c.person_id
-		JOIN organizations o ON o.id = c.org_id
 		LEFT JOIN memberships m ON m.org_id = c.org_id AND m.person_id = c.person_id
 		WHERE g.access_hash IN `+store.In(len(hashes)), anys(hashes),
-		&s.scope, &s.expiresAt, &audience, &grantRevoked, &connectionRevoked, &s.c.ID, &s.c.Org, &s.c.Person, &s.usedAt,
-		&s.c.Name, &s.c.PersonName, &s.email, &s.role, &s.c.Locale)
+		&s.scope, &s.granted, &s.expiresAt, &audience, &grantRevoked, &connectionRevoked, &s.c.ID, &s.c.Org, &s.c.Person, &s.usedAt,
+		&s.c.Name, &s.c.PersonName, &s.email, &s.role)
 	if err != nil {
 		return caller.Caller{}, lookupFailed(err)
 	}
@@ -108,7 +108,7 @@ func (a *Auth) byAccessToken(ctx context.Context, token, resource string) (calle
 		// RFC 8707 §2 and the MCP specification: a token for another resource is no token here.
 		return caller.Caller{}, &Unauthorized{"the token was issued for another resource"}
 	}
-	a.touch(ctx, `UPDATE connections SET used_at = ? WHERE id = ?`, c.ID, s.usedAt)
+	a.touch(ctx, "connections", c.ID, s.usedAt)
 	return c, nil
 }
 
@@ -117,23 +117,23 @@ func (a *Auth) byKey(ctx context.Context, token string) (caller.Caller, error) {
 	var s subject
 	var revoked store.Time
 	err := a.Store.QueryRow(ctx, `
-		SELECT k.scope, k.expires_at, k.revoked_at, k.id, k.org_id, k.person_id, k.used_at, k.name, p.name, p.email, m.role, o.locale
+		SELECT k.scope, k.expires_at, k.revoked_at, k.id, k.org_id, k.person_id, k.used_at, k.name, p.name, p.email, m.role
 		FROM api_keys k
 		JOIN people p ON p.id = k.person_id
-		JOIN organizations o ON o.id = k.org_id
 		LEFT JOIN memberships m ON m.org_id = k.org_id AND m.person_id = k.person_id
 		WHERE k.key_hash IN `+store.In(len(hashes)), anys(hashes),
-		&s.scope, &s.expiresAt, &revoked, &s.c.ID, &s.c.Org, &s.c.Person, &s.usedAt, &s.c.Name, &s.c.PersonName, &s.email, &s.role, &s.c.Locale)
+		&s.scope, &s.expiresAt, &revoked, &s.c.ID, &s.c.Org, &s.c.Person, &s.usedAt, &s.c.Name, &s.c.PersonName, &s.email, &s.role)
 	if err != nil {
 		return caller.Caller{}, lookupFailed(err)
 	}
+	s.granted = s.scope
 	s.c.Via = caller.Key
 	s.revoked = !revoked.IsZero()
 	c, err := s.judge()
 	if err != nil {
 		return caller.Caller{}, err
 	}
-	a.touch(ctx, `UPDATE api_keys SET used_at = ? WHERE id = ?`, c.ID, s.usedAt)
+	a.touch(ctx, "api_keys", c.ID, s.usedAt)
 	return c, nil
 }
 
@@ -150,17 +150,25 @@ func (s *subject) judge() (caller.Caller, error) {
 	if s.c.PersonName == "" {
 		s.c.PersonName = s.email
 	}
-	s.c.Role, s.c.Scopes = scope.Role(s.role.String), scope.Parse(s.scope)
+	s.c.Role, s.c.Scopes, s.c.Granted = scope.Role(s.role.String), scope.Parse(s.scope), scope.Parse(s.granted)
 	return s.c, nil
 }
 
+// touchTime is how long a call waits for its last use to be written. SQLite has one writer, and a call that only
+// reads must not queue behind a long change.
+const touchTime = 250 * time.Millisecond
+
 // touch keeps "last used" up to date. It is a comfort: when it cannot be written the call goes on.
-func (a *Auth) touch(ctx context.Context, statement, id string, used store.Time) {
-	if time.Since(used.Time) < usedGranularity {
+func (a *Auth) touch(ctx context.Context, table, id string, used store.Time) {
+	now := store.Now()
+	if now.Sub(used.Time) < usedGranularity {
 		return
 	}
-	if _, err := a.Store.Exec(ctx, statement, store.Now(), id); err != nil && ctx.Err() == nil {
-		a.Log.WarnContext(ctx, "last use not recorded", "err", err)
+	within, cancel := context.WithTimeout(ctx, touchTime)
+	defer cancel()
+	_, err := a.Store.Exec(within, `UPDATE `+table+` SET used_at = ? WHERE id = ? AND (used_at IS NULL OR used_at < ?)`, now, id, now.Add(-usedGranularity))
+	if err != nil && ctx.Err() == nil {
+		a.Log.DebugContext(ctx, "last use not recorded", "request", caller.Request(ctx), "err", err)
 	}
 }
 

@@ -81,13 +81,19 @@ func TestATokenAndAKeySayOnWhoseBehalf(t *testing.T) {
 	app := w.connect(member, w.org.ID, w.client("Desktop", `["https://app.example/cb"]`), "contacts:read contacts:write")
 	secret, key := w.key(scope.Member, "contacts:read", time.Hour)
 	forever, lasting := w.key(scope.Member, "contacts:read", 0)
-	want := caller.Caller{Org: w.org.ID, Person: member.ID, PersonName: member.Email, Role: scope.Member, Locale: "en"}
+	want := caller.Caller{Org: w.org.ID, Person: member.ID, PersonName: member.Email, Role: scope.Member}
 	byApp, byKey, byLasting := want, want, want
 	byApp.Via, byApp.ID, byApp.Name, byApp.Scopes = caller.Connection, app.id, "Desktop", scope.Of("contacts:read", "contacts:write")
 	byKey.Via, byKey.ID, byKey.Name, byKey.Scopes = caller.Key, key.ID, "CI", scope.Of("contacts:read")
 	byLasting.Via, byLasting.ID, byLasting.Name, byLasting.Scopes = caller.Key, lasting.ID, "CI", scope.Of("contacts:read")
+	narrowed := w.grant(app, "contacts:read contacts:write") // a refresh asked for less than was granted
+	w.exec(`UPDATE generations SET scope = 'contacts:read' WHERE grant_id = ?`, narrowed.grant)
+	byNarrowed := byApp
+	byNarrowed.Scopes = scope.Of("contacts:read")
+	byApp.Granted, byNarrowed.Granted, byKey.Granted, byLasting.Granted = byApp.Scopes, byApp.Scopes, byKey.Scopes, byLasting.Scopes
 	for header, want := range map[string]caller.Caller{
-		"Bearer " + app.token: byApp, "bearer " + app.token: byApp, "BEARER  " + app.token + " ": byApp, "Bearer " + secret: byKey, "Bearer " + forever: byLasting,
+		"Bearer " + narrowed.token: byNarrowed,
+		"Bearer " + app.token:      byApp, "bearer " + app.token: byApp, "BEARER  " + app.token + " ": byApp, "Bearer " + secret: byKey, "Bearer " + forever: byLasting,
 	} {
 		got, err := w.call(header)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {

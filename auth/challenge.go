@@ -1,7 +1,7 @@
 package auth
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -9,6 +9,7 @@ import (
 
 	"switchboard/internal/fault"
 	"switchboard/internal/scope"
+	"switchboard/internal/web"
 )
 
 // Challenge answers a request that Authenticate refused: 401 with the challenge of RFC 6750 §3 and RFC 9728 §5.1
@@ -16,8 +17,11 @@ import (
 func (a *Auth) Challenge(w http.ResponseWriter, resource string, err error) {
 	var unauthorized *Unauthorized
 	if !errors.As(err, &unauthorized) {
+		if !errors.Is(err, context.Canceled) {
+			a.Log.Error("caller not looked up", "request", w.Header().Get(web.RequestIDHeader), "err", err)
+		}
 		w.Header().Set("Retry-After", "2")
-		writeFault(w, fault.New(fault.Unavailable, "The server cannot reach its database. Your sign-in is still good: try again in a moment."))
+		web.Fault(w, fault.New(fault.Unavailable, "The server cannot reach its database. Your sign-in is still good: try again in a moment."))
 		return
 	}
 	params := []string{}
@@ -28,7 +32,7 @@ func (a *Auth) Challenge(w http.ResponseWriter, resource string, err error) {
 	}
 	params = append(params, "resource_metadata", a.metadataURL(resource), "scope", a.Scopes.Default().String())
 	w.Header().Set("WWW-Authenticate", challenge(params...))
-	writeFault(w, fault.New(fault.Unauthorized, "%s", message))
+	web.Fault(w, fault.New(fault.Unauthorized, "%s", message))
 }
 
 // ScopeChallenge is the WWW-Authenticate value of a 403: all that is needed at once, together with what the grant
@@ -66,11 +70,4 @@ func Plain(s string) string {
 		}
 		return c
 	}, s)
-}
-
-func writeFault(w http.ResponseWriter, f *fault.Error) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(f.Code.Status())
-	_ = json.NewEncoder(w).Encode(f.Body())
 }

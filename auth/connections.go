@@ -76,7 +76,7 @@ func (grantRow) TableName() string { return "grants" }
 func (a *Auth) Connections(ctx context.Context) ([]Connection, error) {
 	c, _ := caller.From(ctx)
 	q := a.Store.DB(ctx).Where("revoked_at IS NULL")
-	if !c.Role.AtLeast(scope.Admin) {
+	if !c.Role.SeesAll() {
 		q = q.Where("person_id = ?", c.Person)
 	}
 	var rows []connectionRow
@@ -184,7 +184,7 @@ func (a *Auth) RevokeConnection(ctx context.Context, id string) error {
 	return a.Store.Tx(ctx, func(ctx context.Context) error {
 		var row connectionRow
 		err := a.Store.DB(ctx).Take(&row, "id = ? AND revoked_at IS NULL", id).Error
-		if store.IsNotFound(err) || err == nil && row.PersonID != c.Person && !c.Role.AtLeast(scope.Admin) {
+		if store.IsNotFound(err) || err == nil && row.PersonID != c.Person && !c.Role.SeesAll() {
 			return fault.New(fault.NotFound, "There is no such connection. It may have been revoked already.")
 		}
 		if err != nil {

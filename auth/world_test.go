@@ -54,7 +54,7 @@ func newWorld(t testing.TB) *world {
 	ring := ringOf(t, "k1")
 	w.audit = audit.New(w.store)
 	people := accounts.New(accounts.Config{
-		Store: w.store, Secrets: ring, Audit: w.audit, Log: slog.New(slog.DiscardHandler), Scopes: catalog().Known(), Hashing: accounts.Hashing{MemoryKiB: 64, Iterations: 1},
+		Store: w.store, Secrets: ring, Audit: w.audit, Log: slog.New(slog.DiscardHandler), Hashing: accounts.Hashing{MemoryKiB: 64, Iterations: 1},
 	})
 	w.auth = New(Config{Store: w.store, Secrets: ring, Accounts: people, Audit: w.audit, Scopes: catalog(), Log: slog.New(slog.DiscardHandler), Issuer: issuer})
 	user := func(email, org string, role scope.Role) accounts.CreatedUser {

@@ -1,8 +1,8 @@
 package consentui
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,7 +10,7 @@ import (
 
 	"switchboard/internal/audit"
 	"switchboard/internal/caller"
-	"switchboard/tools/kit"
+	"switchboard/internal/scope"
 )
 
 // auditPage is one page of the log, and the filters that made it.
@@ -23,8 +23,6 @@ type auditPage struct {
 	Asked   url.Values // the filters as they came
 	Older   string     // address of the next page, "" at the end
 	Later   bool       // this is not the first page
-
-	tools kit.Registry
 }
 
 var (
@@ -34,11 +32,11 @@ var (
 )
 
 func (u *UI) showAudit(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if !seesAudit(v.here.Role) {
+	if !v.here.Role.SeesAll() {
 		return errForbidden
 	}
 	q := r.URL.Query()
-	p := auditPage{frame: u.frame(r, v, v.words.T("audit.title")), Asked: q, Later: q.Get("cursor") != "", tools: u.Tools}
+	p := auditPage{frame: u.frame(r, v, v.words.T("audit.title")), Asked: q, Later: q.Get("cursor") != ""}
 	filter := audit.Filter{Action: q.Get("action"), Outcome: q.Get("outcome"), Actor: q.Get("who"), Cursor: q.Get("cursor")}
 	filter.Since = since(q.Get("when"), time.Now().In(v.words.Zone))
 	next := ""
@@ -98,25 +96,21 @@ func (p auditPage) Filtered() bool {
 	return slices.ContainsFunc(filters, func(f string) bool { return p.Asked.Get(f) != "" })
 }
 
-// does is what an action means in words: an event's sentence or a tool's title, "" for one that has neither.
+// does is what an action means in words, "" for one that has none: a tool of an earlier version.
 func (p auditPage) does(action string) string {
 	if key := "audit.does." + action; p.Has(key) {
 		return p.T(key)
-	}
-	if t, ok := p.tools.Tool(action); ok && p.Lang == "en" {
-		return t.Spec().Title
 	}
 	return ""
 }
 
 // about is the name of the app or key that an event was about; which one is what a reader looks for first.
-func about(e audit.Entry) string {
-	for _, key := range []string{"app", "name"} {
-		if name, ok := e.Detail[key].(string); ok {
-			return name
-		}
+func (p auditPage) about(e audit.Entry) string {
+	if app, ok := e.Detail["app"].(string); ok {
+		return clientName(p.Printer, app)
 	}
-	return ""
+	name, _ := e.Detail["name"].(string)
+	return inert(name)
 }
 
 // via is what somebody acted through.
@@ -143,15 +137,38 @@ func knot(o audit.Outcome) string {
 	return "bad"
 }
 
-// detailLine is one fact of an entry.
-type detailLine struct{ Name, Value string }
+// fact is one detail of an entry. Its value is words, or an identifier.
+type fact struct {
+	Name, Value string
+	Words       bool
+}
 
-// details are the entry's own facts, by name.
-func details(e audit.Entry) []detailLine {
-	lines := []detailLine{}
-	for k, v := range e.Detail {
-		lines = append(lines, detailLine{k, fmt.Sprint(v)})
+// facts are the details of an entry, in the order of the names that they are kept under.
+func (p auditPage) facts(e audit.Entry) []fact {
+	list := []fact{}
+	for _, name := range slices.Sorted(maps.Keys(e.Detail)) {
+		list = append(list, p.fact(name, fmt.Sprint(e.Detail[name])))
 	}
-	slices.SortFunc(lines, func(a, b detailLine) int { return cmp.Compare(a.Name, b.Name) })
-	return lines
+	return list
+}
+
+func (p auditPage) fact(name, value string) fact {
+	f := fact{Name: name, Value: value, Words: true}
+	if key := "audit.detail." + name; p.Has(key) {
+		f.Name = p.T(key)
+	}
+	said := "audit.detail." + name + "." + value
+	switch {
+	case name == "app":
+		f.Value = clientName(p.Printer, value)
+	case name == "name" || name == "person":
+		f.Value = inert(value)
+	case name == "role":
+		f.Value = p.role(scope.Role(value))
+	case p.Has(said):
+		f.Value = p.T(said)
+	default:
+		f.Words = false
+	}
+	return f
 }

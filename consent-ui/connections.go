@@ -6,7 +6,6 @@ import (
 
 	"switchboard/auth"
 	"switchboard/internal/fault"
-	"switchboard/internal/scope"
 )
 
 // connectionsPage lists the apps that can act, with one of them in full.
@@ -47,7 +46,7 @@ func (u *UI) renderConnections(w http.ResponseWriter, r *http.Request, v *visit,
 		return err
 	}
 	p := connectionsPage{
-		Everyone: v.here.Role.AtLeast(scope.Admin), Asking: r.URL.Query().Get("ask") == "revoke",
+		Everyone: v.here.Role.SeesAll(), Asking: r.URL.Query().Get("ask") == "revoke",
 		Address: u.resource(), Local: local(u.Issuer),
 	}
 	p.frame = u.frame(r, v, v.words.T("connections.title"))

@@ -61,8 +61,9 @@ type panel struct {
 // Empty reports that the person has nothing to give.
 func (p consentPage) Empty() bool { return len(p.New) == 0 && len(p.Held) == 0 && len(p.Panels) == 0 }
 
-// authorizeByPost turns a request that came as a form (OpenID Connect Core §3.1.2.1) into one that came by link. A
-// cross-site POST brings no Lax cookies; the GET after it does, and it changes nothing that could be forged.
+// authorizeByPost turns a request that came as a form (RFC 6749 §3.1) into one that came by link. A cross-site POST
+// brings no Lax cookies; the GET after it does, and it changes nothing that could be forged. Only the form counts:
+// parameters of the address beside it would make a request that nobody sent.
 func (u *UI) authorizeByPost(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header(), false)
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -70,7 +71,7 @@ func (u *UI) authorizeByPost(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, http.StatusText(http.StatusBadRequest), http.StatusBadRequest)
 		return
 	}
-	redirect(w, "/oauth/authorize?"+r.Form.Encode())
+	redirect(w, "/oauth/authorize?"+r.PostForm.Encode())
 }
 
 // authorize takes an app's request in and leads to the page about it.
@@ -175,7 +176,7 @@ func (u *UI) offer(p *consentPage) {
 	list := u.permissions(p.Printer, offered)
 	onlyOff := !slices.ContainsFunc(list, func(g permission) bool { return g.Default })
 	for i, g := range list {
-		list[i].Ticked = g.Default || onlyOff || p.Again || p.StepUp
+		list[i].Ticked = g.Default || onlyOff || p.Again
 		p.Money, p.Changes = p.Money || g.Money, p.Changes || g.Changes
 	}
 	if p.Mixed = mixed(offered); p.StepUp {

@@ -83,7 +83,7 @@ func consentView(p consentPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = rich(p.Printer, "client.unverified", slot{"App", theirsBold(p.App)}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = unverified(p.Printer, p.Pending.ClientName).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -184,7 +184,7 @@ func consentView(p consentPage) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = rich(p.Printer, "consent.loopback.more", slot{"Host", host(p.Destination)}, slot{"App", theirs(p.App)}).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = rich(p.Printer, "consent.loopback.more", slot{"Host", host(p.Destination)}).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -1394,7 +1394,7 @@ func consentLimits(p consentPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = rich(p.Printer, "consent.slip.acts.you", slot{"Name", theirs(p.reader())}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = rich(p.Printer, "consent.slip.acts.you", slot{"Name", theirs(p.Person.Display())}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -253,8 +253,11 @@ func TestTheAuthorizeEndpointPassesErrorsOn(t *testing.T) {
 func TestAnAuthorizationRequestByPostGoesOnByGet(t *testing.T) {
 	b := newBrowser(t, serveWorld(t, newWorld()).URL)
 	b.header.Set("Origin", "https://app.example")
-	got := b.post("/oauth/authorize?scope=a", url.Values{"state": {"a b", "c"}})
-	if want := "/oauth/authorize?scope=a&state=a+b&state=c"; got.status != http.StatusSeeOther || got.header.Get("Location") != want {
+	got := b.post("/oauth/authorize?scope=a&state=x", url.Values{"state": {"a b", "c"}, "client_id": {"cli_1"}})
+	if want := "/oauth/authorize?client_id=cli_1&state=a+b&state=c"; got.status != http.StatusSeeOther || got.header.Get("Location") != want {
 		t.Errorf("status %d to %q, want %q", got.status, got.header.Get("Location"), want)
+	}
+	if got = b.post("/oauth/authorize", url.Values{"state": {strings.Repeat("a", maxForm)}}); got.status != http.StatusBadRequest {
+		t.Errorf("a form that is too large answered %d", got.status)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"net/http"
+	"slices"
 )
 
 // maxForm bounds what a form may send. The largest page posts a few dozen scopes.
@@ -19,11 +20,11 @@ type seal struct{ Token, As string }
 // seal makes the seal of a form: purpose is the endpoint's name, subject the consent request, if it is about one.
 // Forms that do not depend on who is signed in leave as empty.
 func (u *UI) seal(browser, purpose, as, subject string) seal {
-	return seal{Token: base64.RawURLEncoding.EncodeToString(u.mac(browser, purpose, as, subject)), As: as}
+	return seal{Token: base64.RawURLEncoding.EncodeToString(mac(u.FormKeys[0], browser, purpose, as, subject)), As: as}
 }
 
-func (u *UI) mac(parts ...string) []byte {
-	h := hmac.New(sha256.New, u.CookieKey)
+func mac(key []byte, parts ...string) []byte {
+	h := hmac.New(sha256.New, key)
 	h.Write([]byte("switchboard form v1"))
 	for _, p := range parts {
 		// The length in front keeps "ab","c" and "a","bc" apart.
@@ -34,11 +35,13 @@ func (u *UI) mac(parts ...string) []byte {
 }
 
 // checkSeal reports whether a posted form was made by us for this browser, endpoint and consent request, and for
-// which person.
+// which person. Any of the keys may have made it: while they are rotated, replicas differ in which is the current one.
 func (u *UI) checkSeal(r *http.Request, browser, purpose, subject string) (as string, ok bool) {
 	as = r.PostForm.Get("as")
 	sent, err := base64.RawURLEncoding.DecodeString(r.PostForm.Get("csrf"))
-	return as, err == nil && hmac.Equal(sent, u.mac(browser, purpose, as, subject))
+	return as, err == nil && slices.ContainsFunc(u.FormKeys, func(key []byte) bool {
+		return hmac.Equal(sent, mac(key, browser, purpose, as, subject))
+	})
 }
 
 // crossSite reports whether a browser says that a POST came from another site. Pages here are sent with
@@ -51,7 +54,6 @@ func (u *UI) crossSite(r *http.Request) bool {
 	return u.origins.Check(r) != nil
 }
 
-// readForm parses the body of a POST.
 func readForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if r.ParseForm() != nil {

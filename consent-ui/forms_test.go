@@ -2,9 +2,11 @@ package consentui
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -115,6 +117,47 @@ func TestAFormIsGoodInItsOwnJarAndNowhereElse(t *testing.T) {
 				t.Errorf("Location %q, want %q to the letter", got.header.Get("Location"), w.location)
 			}
 		})
+	}
+}
+
+func TestAFormIsGoodOnEveryReplicaWhileKeysAreRotated(t *testing.T) {
+	was, will := bytes.Repeat([]byte("a"), 32), bytes.Repeat([]byte("b"), 32)
+	replica := func(keys ...[]byte) string {
+		mux := http.NewServeMux()
+		srv := httptest.NewServer(mux)
+		t.Cleanup(srv.Close)
+		ui := newUI(t, newWorld(), srv.URL)
+		ui.FormKeys = keys
+		ui.Routes(mux)
+		return srv.URL
+	}
+	behind, ahead, done := replica(was, will), replica(will, was), replica(will)
+	for name, tt := range map[string]struct {
+		opened, posted string
+		want           int
+	}{
+		"opened on one that is behind": {behind, ahead, http.StatusSeeOther}, "opened on one that is ahead": {ahead, behind, http.StatusSeeOther},
+		"of a key that is current": {ahead, done, http.StatusSeeOther}, "of a key that is gone": {behind, done, http.StatusForbidden},
+	} {
+		b := newBrowser(t, tt.opened) // cookies do not tell ports apart (RFC 6265 §8.5)
+		form := b.get("/sign-in").form("/sign-in")
+		form.Set("email", amira.Email)
+		form.Set("password", passphrase)
+		b.base = tt.posted
+		if got := b.post("/sign-in", form); got.status != tt.want {
+			t.Errorf("a form %s: status %d, want %d", name, got.status, tt.want)
+		}
+	}
+}
+
+func TestKeysThatCannotProtectAFormAreRefused(t *testing.T) {
+	cfg := newUI(t, newWorld(), "http://localhost").Config
+	long, short := bytes.Repeat([]byte("a"), 32), bytes.Repeat([]byte("a"), 31)
+	for name, keys := range map[string][][]byte{"none": nil, "a short one": {short}, "a short one behind a good one": {long, short}} {
+		cfg.FormKeys = keys
+		if _, err := New(cfg); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -117,7 +116,7 @@ func (u *UI) createKey(w http.ResponseWriter, r *http.Request, v *visit) error {
 		Name: strings.TrimSpace(r.PostForm.Get("name")), Expires: r.PostForm.Get("expires"),
 		Ticked: scope.Parse(strings.Join(r.PostForm["scope"], " ")),
 	}
-	expires, err := parseLifetime(p.Expires)
+	expires, err := lifetime(p.Expires)
 	if err == nil {
 		p.Secret, p.Made, err = u.Auth.CreateKey(r.Context(), auth.NewKey{Name: p.Name, Scopes: p.Ticked, Expires: expires})
 	}
@@ -148,18 +147,10 @@ func (u *UI) revokeKey(w http.ResponseWriter, r *http.Request, v *visit, id stri
 	return nil
 }
 
-// parseLifetime reads how long a key lives: "never" (0), days such as "90d", or a Go duration. Nothing at all is an
-// error: a key that never ends must be asked for.
-func parseLifetime(s string) (time.Duration, error) {
-	if s == "never" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(s)
-	if days, isDays := strings.CutSuffix(s, "d"); isDays {
-		n, numErr := strconv.ParseUint(days, 10, 12)
-		d, err = time.Duration(n)*24*time.Hour, numErr
-	}
-	if err != nil || d < time.Hour {
+// lifetime reads how long a key lives. Nothing at all is an error: a key that never ends must be asked for.
+func lifetime(s string) (time.Duration, error) {
+	d, err := auth.ParseLifetime(s)
+	if err != nil || s == "" {
 		return 0, fault.New(fault.InvalidRequest, "A key ends after a number of days such as 90d, or never.").With("field", "expires")
 	}
 	return d, nil

@@ -68,14 +68,14 @@ func TestAKeyThatIsRefusedMarksTheField(t *testing.T) {
 	}
 }
 
-func TestLifetimesAreDaysDurationsOrNever(t *testing.T) {
-	for in, want := range map[string]time.Duration{"never": 0, "30d": 720 * time.Hour, "365d": 8760 * time.Hour, "12h": 12 * time.Hour, "": -1, "0d": -1, "-1d": -1, "1s": -1, "99999d": -1, "d": -1, "soon": -1} {
-		got, err := parseLifetime(in)
+func TestAKeyEndsWhenItWasAskedTo(t *testing.T) {
+	for in, want := range map[string]time.Duration{"never": 0, "30d": 720 * time.Hour, "30d12h": 732 * time.Hour, "12h": 12 * time.Hour, "": -1, "0d": -1, "-1d": -1, "soon": -1} {
+		got, err := lifetime(in)
 		if err != nil {
 			got = -1
 		}
 		if got != want {
-			t.Errorf("parseLifetime(%q) = %v, want %v", in, got, want)
+			t.Errorf("lifetime(%q) = %v, want %v", in, got, want)
 		}
 	}
 }

@@ -545,7 +545,7 @@ func shell(f frame) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if seesAudit(f.Here.Role) {
+			if f.Here.Role.SeesAll() {
 				templ_7745c5c3_Err = jack(f, "audit").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -816,7 +816,7 @@ func organization(f frame) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = rich(f.Printer, "nav.you_are", slot{"Name", theirs(f.reader())}, slot{"Role", words(f.role(f.Here.Role))}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = rich(f.Printer, "nav.you_are", slot{"Name", theirs(f.Person.Display())}, slot{"Role", words(f.role(f.Here.Role))}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -3,6 +3,7 @@ package consentui
 import (
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -202,6 +203,52 @@ func TestSetUpKeepsWhatWasTypedButThePassword(t *testing.T) {
 	}
 }
 
+func TestTheLinkOfASetUpIsThatOfTheForm(t *testing.T) {
+	w := newWorld()
+	w.setupLink = "link"
+	b := newBrowser(t, serveWorld(t, w).URL)
+	form := b.get("/setup?link=link").form("/setup")
+	form.Del("link")
+	if p := b.post("/setup?link=link", form); p.status != http.StatusGone || len(w.setups) != 0 {
+		t.Errorf("a form without a link answered %d and set up %d organizations", p.status, len(w.setups))
+	}
+}
+
+func TestSetUpSaysWhereTheDataIs(t *testing.T) {
+	w := newWorld()
+	w.setupLink = "link"
+	for place, want := range map[string]string{
+		"data/switchboard.db": "Nothing here costs money. Switchboard keeps its data in the file data/switchboard.db.", "": "Nothing here costs money.",
+	} {
+		mux := http.NewServeMux()
+		srv := httptest.NewServer(mux)
+		ui := newUI(t, w, srv.URL)
+		ui.DatabaseNote = place
+		ui.Routes(mux)
+		aside := newBrowser(t, srv.URL).get("/setup?link=link").all("aside", nil)[0]
+		if got := textOf(descendants(aside, "p", func(n *html.Node) bool { return attr(n, "class") == "small soft" })[0]); got != want {
+			t.Errorf("%q: %q, want %q", place, got, want)
+		}
+		srv.Close()
+	}
+}
+
+func TestAPageRunsForThePersonInTheOrganizationThatItShows(t *testing.T) {
+	w := newWorld()
+	amal := accounts.Person{ID: "per_amal", Email: "amal@harborstreet.example"} // no name
+	w.people[amal.Email] = amal
+	w.members[amal.ID] = []accounts.Membership{{Organization: clinic, Role: scope.Admin}, {Organization: dental, Role: scope.Viewer}}
+	b := newBrowser(t, serveWorld(t, w).URL)
+	b.signIn(amal)
+	w.members[amal.ID] = w.members[amal.ID][1:] // the one that the session is in is gone
+	p := b.get("/connections")
+	got := w.callers[len(w.callers)-1]
+	want := caller.Caller{Org: dental.ID, Person: amal.ID, PersonName: amal.Email, Role: scope.Viewer, Via: caller.Browser, ID: got.ID, Name: "Web page"}
+	if diff := cmp.Diff(want, got); diff != "" || got.ID == "" || !strings.Contains(p.body, dental.Name) {
+		t.Errorf("status %d (-want +got):\n%s", p.status, diff)
+	}
+}
+
 func TestAScriptCanRevokeAnApp(t *testing.T) {
 	for _, path := range []string{"/connections", "/connections?app=con_2&ask=revoke"} {
 		w := newWorld()
@@ -219,7 +266,7 @@ func TestAScriptCanRevokeAnApp(t *testing.T) {
 			t.Errorf("%s: the same form again answered %d", path, got.status)
 		}
 		last := w.callers[len(w.callers)-1]
-		if want := (caller.Caller{Org: clinic.ID, Person: amira.ID, PersonName: amira.Name, Role: scope.Owner, Via: caller.Browser, ID: last.ID}); !cmp.Equal(last, want) {
+		if want := (caller.Caller{Org: clinic.ID, Person: amira.ID, PersonName: amira.Name, Role: scope.Owner, Via: caller.Browser, ID: last.ID, Name: "Web page"}); !cmp.Equal(last, want) {
 			t.Errorf("%s: it was done by %+v", path, last)
 		}
 	}

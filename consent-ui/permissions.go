@@ -97,7 +97,6 @@ func (t toolLine) weight() int {
 	return 2
 }
 
-// names lists permissions by name.
 func names(list []permission) []string {
 	out := []string{}
 	for _, p := range list {

@@ -9,7 +9,6 @@ import (
 	"switchboard/auth/accounts"
 	"switchboard/auth/oauth"
 	"switchboard/internal/audit"
-	"switchboard/internal/caller"
 	"switchboard/internal/scope"
 )
 
@@ -17,7 +16,6 @@ import (
 type Accounts interface {
 	SignIn(ctx context.Context, email, password, ip string) (accounts.Person, error)
 	Memberships(ctx context.Context, personID string) ([]accounts.Membership, error)
-	Caller(ctx context.Context, s accounts.Session, orgID string) (caller.Caller, error)
 
 	StartSession(ctx context.Context, personID string) (string, accounts.Session, error)
 	Session(ctx context.Context, token string) (accounts.Session, error)

@@ -62,14 +62,6 @@ func (u *UI) frame(r *http.Request, v *visit, title string) frame {
 
 func (f frame) asset(name string) string { return f.assets.named[name] }
 
-// reader is what the page calls the person who reads it.
-func (f frame) reader() string {
-	if f.Person.Name != "" {
-		return f.Person.Name
-	}
-	return f.Person.Email
-}
-
 // otherLang is the language that OtherLanguage leads to.
 func (f frame) otherLang() string {
 	if f.Lang == "ar" {

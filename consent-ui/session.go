@@ -83,7 +83,6 @@ func (u *UI) session(r *http.Request) (*sessions.Session, accounts.Session, erro
 	return s, found, nil
 }
 
-// startSession signs a person in.
 func (u *UI) startSession(w http.ResponseWriter, r *http.Request, personID string) error {
 	s, _, err := u.session(r)
 	if err != nil {
@@ -93,7 +92,6 @@ func (u *UI) startSession(w http.ResponseWriter, r *http.Request, personID strin
 	return s.Save(r, w)
 }
 
-// endSession signs whoever is signed in out.
 func (u *UI) endSession(w http.ResponseWriter, r *http.Request) error {
 	s, _, err := u.session(r)
 	if err != nil {

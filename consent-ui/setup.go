@@ -81,7 +81,7 @@ func (u *UI) renderSetup(w http.ResponseWriter, r *http.Request, v *visit, statu
 
 // setUp uses the link up, makes the organization and its owner, and signs the owner in.
 func (u *UI) setUp(w http.ResponseWriter, r *http.Request, v *visit) error {
-	link, in := r.Form.Get("link"), accounts.Setup{
+	link, in := r.PostForm.Get("link"), accounts.Setup{
 		Organization: r.PostForm.Get("org"), Country: r.PostForm.Get("country"), Timezone: r.PostForm.Get("timezone"),
 		Locale: r.PostForm.Get("locale"), Name: r.PostForm.Get("name"), Email: r.PostForm.Get("email"), Password: r.PostForm.Get("password"),
 	}

@@ -28,7 +28,10 @@ type signInPage struct {
 }
 
 // asker is an app as the sign-in page names it.
-type asker struct{ Name, Host string }
+type asker struct {
+	Name, Host string
+	Nameless   bool // Name is not its own
+}
 
 // start is the pause as a clock shows it.
 func (p signInPage) start() string {
@@ -95,7 +98,7 @@ func (u *UI) renderSignIn(w http.ResponseWriter, r *http.Request, v *visit, stat
 			return err
 		}
 		if err == nil {
-			p.App = &asker{clientName(v.words, pending.ClientName), destination(pending)}
+			p.App = &asker{clientName(v.words, pending.ClientName), destination(pending), inert(pending.ClientName) == ""}
 		}
 	}
 	p.frame = u.frame(r, v, v.words.T("signin.title"))

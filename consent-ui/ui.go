@@ -7,6 +7,7 @@
 package consentui
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -28,9 +29,9 @@ type Config struct {
 	Log      *slog.Logger
 	Version  string
 
-	CookieKey    []byte        // 32 bytes, signs forms
+	FormKeys     [][]byte      // sign forms, 32 bytes or more each; the current one first, and all are accepted
 	IdleEnd      time.Duration // after this long without use a connection ends by itself; 0 leaves it unsaid
-	DatabaseNote string        // where the data lies, told on the set-up page; "" leaves it unsaid
+	DatabaseNote string        // path of the database file, told on the set-up page; "" leaves it unsaid
 }
 
 // UI serves the pages.
@@ -53,8 +54,13 @@ func New(cfg Config) (*UI, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(cfg.CookieKey) < 32 {
-		return nil, fmt.Errorf("the key that signs forms has %d bytes, it needs 32", len(cfg.CookieKey))
+	if len(cfg.FormKeys) == 0 {
+		return nil, errors.New("there is no key to sign forms with")
+	}
+	for i, key := range cfg.FormKeys {
+		if len(key) < 32 {
+			return nil, fmt.Errorf("key %d of those that sign forms has %d bytes, it needs 32", i+1, len(key))
+		}
 	}
 	origins := http.NewCrossOriginProtection()
 	if err := origins.AddTrustedOrigin(cfg.Issuer.Scheme + "://" + cfg.Issuer.Host); err != nil {
@@ -95,7 +101,7 @@ func (u *UI) add(mux *http.ServeMux, path string, e endpoint) {
 
 // NotFound is the page for addresses that nothing is at.
 func (u *UI) NotFound() http.Handler {
-	return u.serve(endpoint{open: true, show: missing, act: missing})
+	return u.serve(endpoint{open: true, show: missing})
 }
 
 func missing(http.ResponseWriter, *http.Request, *visit) error { return errNotFound }

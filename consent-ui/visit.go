@@ -7,7 +7,6 @@ import (
 	"switchboard/auth/accounts"
 	"switchboard/consent-ui/text"
 	"switchboard/internal/caller"
-	"switchboard/internal/scope"
 )
 
 // handler answers one request of a page. What it returns becomes an error page.
@@ -39,7 +38,6 @@ type visit struct {
 
 func (v *visit) signedIn() bool { return v.session.ID != "" }
 
-// membership finds one of the person's organizations.
 func (v *visit) membership(orgID string) (accounts.Membership, bool) {
 	for _, m := range v.memberships {
 		if m.Organization.ID == orgID {
@@ -126,15 +124,18 @@ func (u *UI) identify(r *http.Request, v *visit) (*http.Request, error) {
 		zone = time.UTC
 	}
 	v.words = u.words.In(v.here.Organization.Locale, zone)
-	c, err := u.Accounts.Caller(r.Context(), found, v.here.Organization.ID)
-	if err != nil {
-		return r, err
-	}
-	return r.WithContext(caller.With(r.Context(), c)), nil
+	return r.WithContext(caller.With(r.Context(), v.caller())), nil
 }
 
-// seesAudit reports whether a role may read the organization's log.
-func seesAudit(r scope.Role) bool { return r.AtLeast(scope.Admin) }
+// caller is the person in the organization that the page is about. It is made of what was read already, so that page
+// and caller cannot differ.
+func (v *visit) caller() caller.Caller {
+	p := v.session.Person
+	return caller.Caller{
+		Org: v.here.Organization.ID, Person: p.ID, PersonName: p.Display(), Role: v.here.Role,
+		Via: caller.Browser, ID: v.session.ID, Name: "Web page",
+	}
+}
 
 // protect sets the headers that every page carries.
 func protect(h http.Header, consent bool) {

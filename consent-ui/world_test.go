@@ -117,15 +117,6 @@ func (w *world) Memberships(_ context.Context, personID string) ([]accounts.Memb
 	return w.members[personID], w.broken
 }
 
-func (w *world) Caller(_ context.Context, s accounts.Session, orgID string) (caller.Caller, error) {
-	for _, m := range w.members[s.Person.ID] {
-		if m.Organization.ID == orgID {
-			return caller.Caller{Org: orgID, Person: s.Person.ID, PersonName: s.Person.Name, Role: m.Role, Via: caller.Browser, ID: s.ID}, nil
-		}
-	}
-	return caller.Caller{}, accounts.ErrNoMember
-}
-
 func (w *world) StartSession(_ context.Context, personID string) (string, accounts.Session, error) {
 	w.issued++
 	token := fmt.Sprintf("sb_bs_%d", w.issued)
@@ -284,7 +275,7 @@ func (w *world) Count(context.Context, audit.Filter) (int64, error) {
 }
 
 func (w *world) Actors(context.Context) ([]audit.Actor, error) {
-	return []audit.Actor{{ID: amira.ID, Name: amira.Name}, {ID: "con_1", Name: "Claude"}}, nil
+	return []audit.Actor{{ID: amira.ID, Name: amira.Name}, {ID: "con_1", Name: "Claude"}, {ID: "con_2"}}, nil
 }
 
 func (w *world) Actions(context.Context) ([]string, error) {
@@ -339,7 +330,7 @@ func newUI(t *testing.T, w *world, issuer string) *UI {
 	}
 	ui, err := New(Config{
 		Issuer: origin, Accounts: w, Auth: w, OAuth: w, Audit: w, Tools: w.tools, Log: slog.New(slog.DiscardHandler),
-		Version: "0.1", CookieKey: []byte(strings.Repeat("k", 32)), IdleEnd: 30 * 24 * time.Hour, DatabaseNote: "./data",
+		Version: "0.1", FormKeys: [][]byte{[]byte(strings.Repeat("k", 32))}, IdleEnd: 30 * 24 * time.Hour, DatabaseNote: "data/switchboard.db",
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -111,7 +111,7 @@ func unreadable(x *exchange) *refusal {
 func (h *Handler) challenge(w http.ResponseWriter, r *http.Request, x *exchange) {
 	c := x.caller
 	web.Note(r.Context(), slog.String("err", string(fault.InsufficientScope)))
-	w.Header().Set("WWW-Authenticate", h.auth.ScopeChallenge(h.resource, c.Scopes, x.denied.need, x.denied.message))
+	w.Header().Set("WWW-Authenticate", h.auth.ScopeChallenge(h.resource, c.Granted, x.denied.need, x.denied.message))
 	web.Fault(w, fault.New(fault.InsufficientScope, "%s", x.denied.message).
 		With("required", x.denied.need).With("granted", c.Scopes))
 }

@@ -69,12 +69,12 @@ func newDoorman(needed scope.Set) doorman {
 	catalog := scope.NewCatalog([]scope.Group{{Name: "all", Scopes: needed, Default: true}}, nil, needed)
 	person := func(name string, role scope.Role, scopes ...string) caller.Caller {
 		return caller.Caller{
-			Org: "org_1", Person: "per_" + name, PersonName: name, Role: role, Locale: "en",
-			Via: caller.Connection, ID: "con_" + name, Name: "test client", Scopes: scope.Of(scopes...),
+			Org: "org_1", Person: "per_" + name, PersonName: name, Role: role,
+			Via: caller.Connection, ID: "con_" + name, Name: "test client", Scopes: scope.Of(scopes...), Granted: scope.Of(scopes...),
 		}
 	}
 	return doorman{
-		Auth: auth.New(auth.Config{Issuer: "https://" + issuer.Host, Scopes: catalog}),
+		Auth: auth.New(auth.Config{Issuer: "https://" + issuer.Host, Scopes: catalog, Log: slog.New(slog.DiscardHandler)}),
 		callers: map[string]caller.Caller{
 			"low":    person("low", scope.Member, "org:read"),
 			"both":   person("both", scope.Admin, "org:read", "contacts:write", "numbers:write"),

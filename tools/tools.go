@@ -16,7 +16,7 @@ type Deps struct {
 	URL           string // public origin, for links to pages
 }
 
-// All makes every tool.
+// All puts the domains together. A tool that is not in its answer does not exist: no face finds tools in another way.
 func All(d Deps) kit.Registry {
 	people := contacts.New(contacts.Config{Store: d.Store})
 	organization := org.New(org.Config{

@@ -24,8 +24,6 @@ type Config struct {
 	Secrets *seal.Keyring
 	Audit   *audit.Log
 	Log     *slog.Logger
-	// Scopes is what a signed-in browser may use; the person's role cuts it down.
-	Scopes scope.Set
 	// Hashing is the cost of a password hash; the zero value is Argon2id as OWASP advises.
 	Hashing Hashing
 	// RefusalTime is how long a refused sign-in takes at least; 0 means 250 ms.
@@ -181,7 +179,7 @@ func (a *Accounts) Caller(ctx context.Context, s Session, orgID string) (caller.
 	if err != nil {
 		return caller.Caller{}, err
 	}
-	c.Via, c.ID, c.Name, c.Scopes = caller.Browser, s.ID, "Web page", a.Scopes
+	c.Via, c.ID, c.Name = caller.Browser, s.ID, "Web page"
 	return c, nil
 }
 
@@ -196,11 +194,7 @@ func (a *Accounts) Member(ctx context.Context, p Person, orgID string) (caller.C
 	if err != nil {
 		return caller.Caller{}, fmt.Errorf("reading a membership: %w", err)
 	}
-	o, err := a.Organization(ctx, orgID)
-	if err != nil {
-		return caller.Caller{}, err
-	}
-	return caller.Caller{Org: o.ID, Person: p.ID, PersonName: p.Display(), Role: m.Role, Locale: o.Locale}, nil
+	return caller.Caller{Org: orgID, Person: p.ID, PersonName: p.Display(), Role: m.Role}, nil
 }
 
 // Display is how the audit log and the connection list call a person.

@@ -30,7 +30,6 @@ type browserSession struct {
 	PersonID  string
 	OrgID     string
 	CreatedAt store.Time
-	SeenAt    store.Time
 	ExpiresAt store.Time
 }
 
@@ -47,7 +46,7 @@ func (a *Accounts) StartSession(ctx context.Context, personID string) (string, S
 		return "", Session{}, err
 	}
 	token, now := seal.NewToken("sb_bs_"), store.Now()
-	row := browserSession{ID: store.NewID("ses"), TokenHash: a.Secrets.Hash(token), PersonID: personID, CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(SessionLifetime)}
+	row := browserSession{ID: store.NewID("ses"), TokenHash: a.Secrets.Hash(token), PersonID: personID, CreatedAt: now, ExpiresAt: now.Add(SessionLifetime)}
 	if len(memberships) > 0 {
 		row.OrgID = memberships[0].Organization.ID
 	}

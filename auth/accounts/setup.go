@@ -105,22 +105,11 @@ func (a *Accounts) CompleteSetup(ctx context.Context, link string, in Setup) (Pe
 		if err := a.consume(ctx, link); err != nil {
 			return err
 		}
-		// The command line may have made either of them, without an owner. Whoever holds the link owns the server,
-		// so the password is the one that they just chose.
-		n := NewUser{Email: in.Email, Name: in.Name, Organization: in.Organization, Country: in.Country, Timezone: in.Timezone, Locale: in.Locale}
-		o, _, err := a.findOrCreateOrganization(ctx, n)
+		o, person, err := a.takeOver(ctx, in, hash)
 		if err != nil {
 			return err
 		}
-		var fresh bool
-		if p, fresh, err = a.findOrCreatePerson(ctx, n, hash); err != nil {
-			return err
-		}
-		if !fresh {
-			if err := a.Store.DB(ctx).Model(&person{}).Where("id = ?", p.ID).Update("password_hash", hash).Error; err != nil {
-				return fmt.Errorf("setting a password: %w", err)
-			}
-		}
+		p = person
 		if _, err := a.setRole(ctx, p.ID, o.ID, scope.Owner); err != nil {
 			return err
 		}
@@ -128,6 +117,35 @@ func (a *Accounts) CompleteSetup(ctx context.Context, link string, in Setup) (Pe
 		return a.Audit.Append(caller.With(ctx, owner), audit.Record{Action: audit.UserCreate, Outcome: audit.OK, Subject: p.ID, Detail: map[string]any{"role": string(scope.Owner)}})
 	})
 	return p, err
+}
+
+// takeOver makes the organization and the person, or what the form says of those that the command line made without
+// an owner: whoever holds the link owns the server, and what they filled in counts. Sessions under an old password end.
+func (a *Accounts) takeOver(ctx context.Context, in Setup, hash string) (o Organization, p Person, err error) {
+	n := NewUser{Email: in.Email, Name: in.Name, Organization: in.Organization, Country: in.Country, Timezone: in.Timezone, Locale: in.Locale}
+	o, freshOrg, err := a.findOrCreateOrganization(ctx, n)
+	if err != nil {
+		return o, p, err
+	}
+	p, freshPerson, err := a.findOrCreatePerson(ctx, n, hash)
+	if err != nil {
+		return o, p, err
+	}
+	db := a.Store.DB(ctx)
+	if !freshOrg {
+		err = db.Model(&organization{}).Where("id = ?", o.ID).Updates(map[string]any{"home_country": in.Country, "timezone": in.Timezone, "locale": in.Locale}).Error
+	}
+	if err == nil && !freshPerson {
+		err = errors.Join(
+			db.Model(&person{}).Where("id = ?", p.ID).Updates(map[string]any{"name": in.Name, "password_hash": hash}).Error,
+			db.Delete(&browserSession{}, "person_id = ?", p.ID).Error,
+		)
+		p.Name = in.Name
+	}
+	if err != nil {
+		return o, p, fmt.Errorf("taking over what was there: %w", err)
+	}
+	return o, p, nil
 }
 
 // consume uses every open link up. People who post several links at once queue for the rows in one order, and all

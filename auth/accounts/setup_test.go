@@ -173,17 +173,26 @@ func TestASetupLinkWorksForAnHour(t *testing.T) {
 func TestSetupTakesOverWhatTheCommandLineMadeWithoutAnOwner(t *testing.T) {
 	w := newWorld(t)
 	made := w.user("amira@harbor.example", "harbor", scope.Viewer)
+	old, _, err := w.StartSession(t.Context(), made.Person.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
 	in := first()
+	want := made.Organization
+	want.HomeCountry, want.Timezone, want.Locale = in.Country, in.Timezone, in.Locale
 	in.Password = "another horse battery"
 	amira, err := w.CompleteSetup(t.Context(), w.link(), in)
-	if err != nil || amira.ID != made.Person.ID {
+	if err != nil || amira.ID != made.Person.ID || amira.Name != in.Name {
 		t.Fatal(amira, err)
 	}
 	got, err := w.Memberships(t.Context(), amira.ID)
-	if diff := cmp.Diff([]Membership{{made.Organization, scope.Owner}}, got); err != nil || diff != "" {
+	if diff := cmp.Diff([]Membership{{want, scope.Owner}}, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	if got := w.try("amira@harbor.example", in.Password, "192.0.2.1"); got != "in" {
 		t.Errorf("with the password of the set-up: %s", got)
+	}
+	if _, err := w.Session(t.Context(), old); !errors.Is(err, ErrNoSession) {
+		t.Errorf("a session under the old password: %v", err)
 	}
 }

@@ -35,28 +35,36 @@ func (a *Accounts) SignIn(ctx context.Context, email, password, ip string) (Pers
 
 func (a *Accounts) signIn(ctx context.Context, email, password, ip string) (Person, error) {
 	email = normalizeEmail(email)
-	done, err := a.throttle.begin(email, ip)
+	if len(email) > maxEmail {
+		return Person{}, ErrMismatch // nobody has one, and it is not worth remembering
+	}
+	attempt, err := a.throttle.begin(email, ip)
 	if err != nil {
 		return Person{}, err
 	}
 	var p person
 	err = a.Store.DB(ctx).Take(&p, "email = ?", email).Error
 	if err != nil && !store.IsNotFound(err) {
+		attempt.withdrawn()
 		return Person{}, fmt.Errorf("reading a person: %w", err)
 	}
 	ok, err := a.passwords.matches(ctx, password, p.PasswordHash)
 	if err != nil {
+		attempt.withdrawn()
 		return Person{}, err
 	}
 	if p.ID != "" {
 		if err := a.auditSignIn(ctx, p.public(), ok); err != nil {
+			if ok {
+				attempt.withdrawn() // the password was right; what failed was ours
+			}
 			return Person{}, err
 		}
 	}
 	if !ok {
 		return Person{}, ErrMismatch
 	}
-	done(true)
+	attempt.succeeded()
 	return p.public(), nil
 }
 

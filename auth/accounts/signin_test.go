@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -185,6 +186,21 @@ func TestAnAccountOfOnesOwnBuysNoGuessesAtOthers(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+func TestTroubleIsNobodysFailure(t *testing.T) {
+	w := newWorld(t)
+	w.user("amira@harbor.example", "Harbor", scope.Owner)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 2 * failuresPerIP {
+		if _, err := w.SignIn(gone, "amira@harbor.example", password, "192.0.2.1"); err == nil || errors.Is(err, ErrMismatch) {
+			t.Fatal(err)
+		}
+	}
+	if got := w.try("amira@harbor.example", password, "192.0.2.1"); got != "in" {
+		t.Errorf("after attempts that broke off: %s", got)
+	}
 }
 
 func TestARefusalTakesItsTimeWhoeverItIs(t *testing.T) {

@@ -38,9 +38,9 @@ type failures struct {
 
 func newThrottle() *throttle { return &throttle{seen: map[string]*failures{}} }
 
-// begin reserves one attempt for an address and an IP. The attempt counts as failed until done is told otherwise,
-// so that parallel guesses do not slip through together.
-func (t *throttle) begin(address, ip string) (done func(succeeded bool), err error) {
+// begin reserves one attempt for an address and an IP. The attempt counts as failed until it is told otherwise, so
+// that parallel guesses do not slip through together.
+func (t *throttle) begin(address, ip string) (give *attempt, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -52,37 +52,57 @@ func (t *throttle) begin(address, ip string) (done func(succeeded bool), err err
 			return nil, &Throttled{f.blocked.Sub(now)}
 		}
 	}
-	before := map[string]failures{}
+	give = &attempt{t: t, address: "address " + address, ip: "ip " + ip, before: map[string]failures{}, after: map[string]failures{}}
 	for key, limit := range limits {
 		f := t.seen[key]
 		if f == nil {
 			f = &failures{}
 			t.seen[key] = f
 		}
-		before[key] = *f
+		give.before[key] = *f
 		f.last = now
 		if f.count++; f.count >= limit {
 			f.blocked = now.Add(failurePause)
 			f.count = limit - 1 // after the pause, one more try for each pause
 		}
+		give.after[key] = *f
 	}
-	after := *t.seen["ip "+ip]
-	return func(succeeded bool) {
-		if !succeeded {
-			return
-		}
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.seen, "address "+address)
-		// The IP gets back what this attempt took from it and no more: somebody with an account of their own must not
-		// be able to buy guesses at others with it.
-		if f := t.seen["ip "+ip]; f != nil {
-			f.count = max(0, f.count-(after.count-before["ip "+ip].count))
-			if f.blocked.Equal(after.blocked) {
-				f.blocked = before["ip "+ip].blocked
-			}
-		}
-	}, nil
+	return give, nil
+}
+
+// attempt is one try at signing in, counted as failed.
+type attempt struct {
+	t             *throttle
+	address, ip   string
+	before, after map[string]failures
+}
+
+// succeeded clears the address, and gives the IP back what this attempt took from it and no more: somebody with an
+// account of their own must not be able to buy guesses at others with it.
+func (a *attempt) succeeded() {
+	a.t.mu.Lock()
+	defer a.t.mu.Unlock()
+	delete(a.t.seen, a.address)
+	a.giveBack(a.ip)
+}
+
+// withdrawn undoes an attempt in which no password was compared: trouble of ours is nobody's failure.
+func (a *attempt) withdrawn() {
+	a.t.mu.Lock()
+	defer a.t.mu.Unlock()
+	a.giveBack(a.address)
+	a.giveBack(a.ip)
+}
+
+func (a *attempt) giveBack(key string) {
+	f := a.t.seen[key]
+	if f == nil {
+		return
+	}
+	f.count = max(0, f.count-(a.after[key].count-a.before[key].count))
+	if f.blocked.Equal(a.after[key].blocked) {
+		f.blocked = a.before[key].blocked
+	}
 }
 
 func (t *throttle) forget(now time.Time) {

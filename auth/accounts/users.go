@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/mail"
 	"strings"
@@ -155,7 +156,7 @@ func (a *Accounts) FirstOwner(ctx context.Context, orgID string) (Person, error)
 // Operator is a person acting from the command line in an organization.
 func (a *Accounts) Operator(ctx context.Context, p Person, orgID string) (caller.Caller, error) {
 	c, err := a.Member(ctx, p, orgID)
-	c.Via, c.Name, c.Scopes = caller.System, "Command line", a.Scopes
+	c.Via, c.Name = caller.System, "Command line"
 	return c, err
 }
 
@@ -163,9 +164,14 @@ func (a *Accounts) Operator(ctx context.Context, p Person, orgID string) (caller
 func (a *Accounts) setRole(ctx context.Context, personID, orgID string, role scope.Role) (scope.Role, error) {
 	before, err := a.RoleOf(ctx, personID, orgID)
 	switch {
-	case err == ErrNoMember:
+	case errors.Is(err, ErrNoMember):
 		m := membership{OrgID: orgID, PersonID: personID, Role: role, CreatedAt: store.Now()}
 		err = a.Store.DB(ctx).Create(&m).Error
+	case err == nil && before == scope.Owner && role != scope.Owner:
+		if err := a.notLastOwner(ctx, orgID); err != nil {
+			return "", err
+		}
+		err = a.Store.DB(ctx).Model(&membership{}).Where("org_id = ? AND person_id = ?", orgID, personID).Update("role", role).Error
 	case err == nil && before != role:
 		err = a.Store.DB(ctx).Model(&membership{}).Where("org_id = ? AND person_id = ?", orgID, personID).Update("role", role).Error
 	}
@@ -173,6 +179,20 @@ func (a *Accounts) setRole(ctx context.Context, personID, orgID string, role sco
 		return "", fmt.Errorf("setting a role: %w", err)
 	}
 	return before, nil
+}
+
+// ErrLastOwner refuses to leave an organization without an owner, which would open the set-up again.
+var ErrLastOwner = errors.New("this is the only owner of the organization: make somebody else an owner first")
+
+func (a *Accounts) notLastOwner(ctx context.Context, orgID string) error {
+	var n int64
+	if err := a.Store.DB(ctx).Model(&membership{}).Where("org_id = ? AND role = ?", orgID, scope.Owner).Count(&n).Error; err != nil {
+		return fmt.Errorf("counting owners: %w", err)
+	}
+	if n < 2 {
+		return ErrLastOwner
+	}
+	return nil
 }
 
 func (n *NewUser) check() error {
@@ -224,12 +244,15 @@ func checkName(name string) *Invalid {
 	return checkText("name", name, 120)
 }
 
+// maxEmail is the longest address that mail can be sent to (RFC 5321 §4.5.3.1.3).
+const maxEmail = 254
+
 func checkEmail(email string) *Invalid {
 	if email == "" {
 		return &Invalid{"email", "required"}
 	}
 	parsed, err := mail.ParseAddress(email)
-	if err != nil || parsed.Address != email || len(email) > 254 || !strings.Contains(email, "@") {
+	if err != nil || parsed.Address != email || len(email) > maxEmail || !strings.Contains(email, "@") {
 		return &Invalid{"email", "email"}
 	}
 	return nil

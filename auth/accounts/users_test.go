@@ -31,6 +31,8 @@ func TestCreateUserMakesWhatIsMissingAndKeepsWhatIsThere(t *testing.T) {
 				CreatedUser{Person: amira, Organization: harbor, NewPerson: true, NewOrganization: true, Role: scope.Owner}},
 			{"the same again", NewUser{Email: "amira@harbor.example", Organization: "harbor", Role: scope.Owner},
 				CreatedUser{Person: amira, Organization: harbor, Role: scope.Owner, PreviousRole: scope.Owner}},
+			{"another owner", NewUser{Email: "olga@harbor.example", Password: password, Organization: "Harbor", Role: scope.Owner},
+				CreatedUser{Person: Person{Email: "olga@harbor.example"}, Organization: harbor, NewPerson: true, Role: scope.Owner}},
 			{"another role", NewUser{Email: "amira@harbor.example", Password: "a password that is ignored", Organization: "HARBOR", Role: scope.Admin},
 				CreatedUser{Person: amira, Organization: harbor, Role: scope.Admin, PreviousRole: scope.Owner}},
 			{"a known address elsewhere", NewUser{Email: "amira@harbor.example", Organization: "Quay", Role: scope.Viewer, Country: "EG", Timezone: "Africa/Cairo", Locale: "ar"},
@@ -52,6 +54,15 @@ func TestCreateUserMakesWhatIsMissingAndKeepsWhatIsThere(t *testing.T) {
 			t.Errorf("the first password is gone: %s", got)
 		}
 	})
+}
+
+func TestTheLastOwnerStaysOne(t *testing.T) {
+	w := newWorld(t)
+	w.user("amira@harbor.example", "Harbor", scope.Owner)
+	_, err := w.CreateUser(t.Context(), NewUser{Email: "amira@harbor.example", Organization: "Harbor", Role: scope.Viewer})
+	if owned, ownedErr := w.HasOwner(t.Context()); !errors.Is(err, ErrLastOwner) || !owned || ownedErr != nil {
+		t.Errorf("%v, owned %v %v", err, owned, ownedErr)
+	}
 }
 
 func TestCreateUserIsAudited(t *testing.T) {
@@ -120,7 +131,7 @@ func TestTheFirstOwnerIsTheOneWhoHasBeenItLongest(t *testing.T) {
 		}
 		operator, err := w.Operator(t.Context(), got, org.ID)
 		if diff := cmp.Diff(caller.Caller{
-			Org: org.ID, Person: got.ID, PersonName: "z@harbor.example", Role: scope.Owner, Locale: "en", Via: caller.System, Name: "Command line", Scopes: w.Scopes,
+			Org: org.ID, Person: got.ID, PersonName: "z@harbor.example", Role: scope.Owner, Via: caller.System, Name: "Command line",
 		}, operator); err != nil || diff != "" {
 			t.Errorf("%v\n%s", err, diff)
 		}

@@ -32,8 +32,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	s := storetest.Open(t)
-	known := scope.Of("contacts:read", "contacts:write", "org:read")
-	return &world{New(Config{Store: s, Secrets: ring, Audit: audit.New(s), Log: slog.New(slog.DiscardHandler), Scopes: known, Hashing: cheap}), t}
+	return &world{New(Config{Store: s, Secrets: ring, Audit: audit.New(s), Log: slog.New(slog.DiscardHandler), Hashing: cheap}), t}
 }
 
 // restarted is the same server after a restart: what it kept in memory is gone.

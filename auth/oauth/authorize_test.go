@@ -230,31 +230,6 @@ func TestScopesThatAreAskedForBecomeThoseThatExist(t *testing.T) {
 	}
 }
 
-func TestARequestMayBePostedAndItsQueryThenCountsForNothing(t *testing.T) {
-	w := newWorld(t)
-	post := func(target, kind, body string) error {
-		r := httptest.NewRequest("POST", target, strings.NewReader(body))
-		r.Header.Set("Content-Type", kind)
-		_, err := w.server.Begin(r, browser)
-		return err
-	}
-	const form = "application/x-www-form-urlencoded"
-	if err := post("/oauth/authorize", form+"; charset=UTF-8", query(w.desktop).Encode()); err != nil {
-		t.Error(err)
-	}
-	for name, err := range map[string]error{
-		"parameters in the query": post("/oauth/authorize?"+query(w.desktop).Encode(), form, ""),
-		"JSON":                    post("/oauth/authorize", "application/json", "{}"),
-		"no form":                 post("/oauth/authorize", form, "%zz"),
-		"too long":                post("/oauth/authorize", form, query(w.desktop, "x", strings.Repeat("x", maxAuthorizeForm)).Encode()),
-	} {
-		var page *PageError
-		if !errors.As(err, &page) || page.Status != 400 {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestSignInAttemptsOfOneAddressAreBounded(t *testing.T) {
 	w := newWorld(t)
 	var page *PageError

@@ -29,7 +29,7 @@ func TestNothingSecretIsInTheDatabaseOrTheLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.store = s
-	w.serve(w.ring(), DefaultLifetimes)
+	w.serve(w.ring(), lifetimes)
 	made := w.user("canary@harbor.example", "Harbor", scope.Owner)
 	w.owner, w.org = made.Person, made.Organization
 	w.desktop = w.client("Desktop", "http://127.0.0.1/callback")

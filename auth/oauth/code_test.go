@@ -258,7 +258,7 @@ func TestACodeOutlivesAKeyRotation(t *testing.T) {
 	w := newWorld(t)
 	code := w.code("org:read")
 	w.writeKeys("k2", "k1")
-	w.serve(w.ring(), DefaultLifetimes)
+	w.serve(w.ring(), lifetimes)
 	if got := w.exchange(code); got.Status != 200 {
 		t.Errorf("%+v", got)
 	}

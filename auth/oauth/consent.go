@@ -47,7 +47,6 @@ const (
 type Pending struct {
 	ID                        string
 	ClientID, ClientName      string
-	Verified                  bool // somebody vouches for the name; nobody does for a registered client
 	RedirectURI, RedirectHost string
 	Loopback                  bool   // answers at a port of the person's own machine
 	PrivateScheme             string // answers at an app that owns this scheme

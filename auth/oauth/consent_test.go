@@ -139,7 +139,7 @@ func TestTheSameAnswerTwiceGivesTheSameLocationUntilItsCodeIsUsed(t *testing.T) 
 		t.Errorf("%+v %v", p, err)
 	}
 	w.writeKeys("k2", "k1") // a restart with a new key in front
-	w.serve(w.ring(), DefaultLifetimes)
+	w.serve(w.ring(), lifetimes)
 	if third, err := w.server.Decide(t.Context(), id, browser, w.yes("org:read")); err != nil || third != first {
 		t.Errorf("after a key rotation: %s %v", third, err)
 	}

@@ -43,9 +43,6 @@ type Lifetimes struct {
 	Grace   time.Duration // how long a repeated refresh gets the same answer, 60 s
 }
 
-// DefaultLifetimes are what the configuration starts from.
-var DefaultLifetimes = Lifetimes{Code: time.Minute, Access: time.Hour, Refresh: 30 * 24 * time.Hour, Grace: time.Minute}
-
 // grantFactor caps a grant: however often it is refreshed, after this many refresh lifetimes a person is asked again.
 const grantFactor = 6
 

@@ -243,7 +243,7 @@ func TestRefreshesGoOnOverAKeyRotation(t *testing.T) {
 	first := w.tokens("org:read")
 	second := w.refresh(first.Refresh)
 	w.writeKeys("k2", "k1")
-	w.serve(w.ring(), DefaultLifetimes)
+	w.serve(w.ring(), lifetimes)
 	if diff := cmp.Diff(second, w.refresh(first.Refresh), cmpopts.IgnoreFields(answer{}, "Expires")); diff != "" {
 		t.Errorf("a repeat after the rotation: %s", diff)
 	}
@@ -254,7 +254,7 @@ func TestRefreshesGoOnOverAKeyRotation(t *testing.T) {
 		t.Errorf("a repeat under the new key: %s", diff)
 	}
 	w.writeKeys("k1", "k2") // a replica that is still on the old order
-	w.serve(w.ring(), DefaultLifetimes)
+	w.serve(w.ring(), lifetimes)
 	if diff := cmp.Diff(third, w.refresh(second.Refresh), cmpopts.IgnoreFields(answer{}, "Expires")); diff != "" {
 		t.Errorf("a repeat on another replica: %s", diff)
 	}
@@ -266,26 +266,26 @@ func TestRefreshesGoOnOverAKeyRotation(t *testing.T) {
 func TestAServerThatLacksTheKeyRefusesAndRevokesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.writeKeys("k2", "k1")
-	w.serve(w.ring(), DefaultLifetimes)
+	w.serve(w.ring(), lifetimes)
 	first := w.tokens("org:read") // stored under k2
 
 	w.writeKeys("k1")
-	w.serve(w.ring(), DefaultLifetimes)
+	w.serve(w.ring(), lifetimes)
 	if got := w.refresh(first.Refresh); got != refusal(400, "invalid_grant") {
 		t.Errorf("a token of a key that is not here: %+v", got)
 	}
 
 	w.writeKeys("k1", "k2")
-	w.serve(w.ring(), DefaultLifetimes)
+	w.serve(w.ring(), lifetimes)
 	second := w.refresh(first.Refresh) // derived with k1
 	w.writeKeys("k2")
-	w.serve(w.ring(), DefaultLifetimes)
+	w.serve(w.ring(), lifetimes)
 	if got := w.refresh(first.Refresh); got != refusal(400, "invalid_grant") {
 		t.Errorf("a repeat whose answer was derived with a key that is not here: %+v", got)
 	}
 
 	w.writeKeys("k1", "k2")
-	w.serve(w.ring(), DefaultLifetimes)
+	w.serve(w.ring(), lifetimes)
 	w.alive("the successor", second)
 	if got := w.refresh(first.Refresh); got.Refresh != second.Refresh {
 		t.Errorf("%+v", got)

@@ -19,10 +19,10 @@ import (
 
 // Bounds of a registration.
 const (
-	maxRegistration = 64 << 10
-	maxRedirectURIs = 20
-	maxRedirects    = 8 << 10 // of all together; the row is anybody's to write
-	maxClientName   = 120
+	maxRegistration  = 64 << 10
+	maxRedirectURIs  = 20
+	maxRedirectBytes = 8 << 10 // of all together; the row is anybody's to write
+	maxClientName    = 120
 )
 
 // metadata is the part of RFC 7591 §2 that we keep and echo. Anything else that a client sends is ignored; nothing
@@ -58,9 +58,6 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	uris, _ := json.Marshal(m.RedirectURIs)
 	kept, _ := json.Marshal(m)
 	row := clientRow{ID: store.NewID("cli"), Name: m.ClientName, RedirectURIs: string(uris), Metadata: string(kept), CreatedAt: store.Now()}
-	if row.Name == "" {
-		row.Name = "Unnamed app"
-	}
 	err := s.Store.Tx(r.Context(), func(ctx context.Context) error { return s.Store.DB(ctx).Create(&row).Error })
 	if err != nil {
 		s.writeFailure(w, r, &trouble{fmt.Errorf("registering a client: %w", err)})
@@ -108,8 +105,8 @@ func readMetadata(r *http.Request) (m metadata, code, problem string) {
 	if len(m.RedirectURIs) == 0 || len(m.RedirectURIs) > maxRedirectURIs {
 		return m, "invalid_redirect_uri", fmt.Sprintf("redirect_uris must name 1 to %d URIs.", maxRedirectURIs)
 	}
-	if total := len(strings.Join(m.RedirectURIs, "")); total > maxRedirects {
-		return m, "invalid_redirect_uri", fmt.Sprintf("redirect_uris are longer than %d characters together.", maxRedirects)
+	if total := len(strings.Join(m.RedirectURIs, "")); total > maxRedirectBytes {
+		return m, "invalid_redirect_uri", fmt.Sprintf("redirect_uris are longer than %d characters together.", maxRedirectBytes)
 	}
 	for i, uri := range m.RedirectURIs {
 		if reason := registrable(uri); reason != "" {

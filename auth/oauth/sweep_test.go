@@ -66,7 +66,7 @@ func TestAClientThatWasUsedIsRememberedForThreeMonths(t *testing.T) {
 func TestAClientIsKeptAsLongAsAConnectionOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		lifetimes := DefaultLifetimes
+		lifetimes := lifetimes
 		lifetimes.Refresh = 200 * day
 		w.serve(w.ring(), lifetimes)
 		tokens := w.tokens("org:read")
@@ -133,7 +133,7 @@ func TestWhatEndedIsRemovedADayLater(t *testing.T) {
 		if err := w.auth.RevokeConnection(w.asOwner(), who.ID); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(DefaultLifetimes.Refresh + day + time.Minute)
+		time.Sleep(lifetimes.Refresh + day + time.Minute)
 		w.sweep()
 		for _, table := range []string{"consent_requests", "codes", "generations", "grants", "connections"} {
 			if n := w.count(`SELECT count(*) FROM ` + table); n != 0 {

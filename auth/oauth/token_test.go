@@ -16,7 +16,7 @@ func TestTheTokenEndpointSaysWhatIsWrongInTheWordsClientsActOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		expired := w.tokens("org:read")
-		time.Sleep(DefaultLifetimes.Refresh + 2*time.Second)
+		time.Sleep(lifetimes.Refresh + 2*time.Second)
 		live, revoked := w.tokens("org:read"), w.tokens("contacts:read")
 		w.post("/oauth/revoke", url.Values{"token": {revoked.Refresh}, "client_id": {w.desktop}})
 		const form = "application/x-www-form-urlencoded"

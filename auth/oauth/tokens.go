@@ -29,7 +29,7 @@ func (s *Server) successor(keyID, salt, presented string) (pair, bool) {
 // code derives the authorization code of an answered consent request, so that a form posted twice gets one code: a
 // browser that is told twice follows the second answer.
 func (s *Server) code(keyID, requestID, grantID string) (string, bool) {
-	secret, ok := s.Secrets.Derive(keyID, seal.Successor, auth.CodePrefix, requestID, grantID)
+	secret, ok := s.Secrets.Derive(keyID, seal.Code, requestID, grantID)
 	return seal.Token(auth.CodePrefix, secret), ok
 }
 

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"switchboard/auth"
 	"switchboard/auth/accounts"
@@ -40,6 +41,9 @@ const (
 )
 
 // catalog is a handful of scopes: two default groups, one that is off, one that only an admin may use.
+// lifetimes are those of the configuration.
+var lifetimes = Lifetimes{Code: time.Minute, Access: time.Hour, Refresh: 30 * 24 * time.Hour, Grace: time.Minute}
+
 func catalog() *scope.Catalog {
 	groups := []scope.Group{
 		{Name: "contacts", Scopes: scope.Of("contacts:read", "contacts:write"), Default: true},
@@ -78,7 +82,7 @@ func newWorld(t testing.TB) *world {
 	w := &world{t: t, url: storetest.URL(t), keys: filepath.Join(t.TempDir(), "keys"), logs: &logbook{}, people: map[scope.Role]accounts.Person{}}
 	w.store = w.open()
 	w.writeKeys("k1")
-	w.serve(w.ring(), DefaultLifetimes)
+	w.serve(w.ring(), lifetimes)
 	for _, role := range scope.Roles() {
 		made := w.user(string(role)+"@harbor.example", "Harbor", role)
 		w.people[role], w.org = made.Person, made.Organization
@@ -109,7 +113,7 @@ func (w *world) open() *store.Store {
 func (w *world) replica() *world {
 	r := &world{t: w.t, url: w.url, keys: w.keys, logs: w.logs, people: w.people, org: w.org, owner: w.owner, desktop: w.desktop, stranger: w.stranger}
 	r.store = r.open()
-	r.serve(r.ring(), DefaultLifetimes)
+	r.serve(r.ring(), lifetimes)
 	return r
 }
 
@@ -140,7 +144,7 @@ func (w *world) serve(ring *seal.Keyring, lifetimes Lifetimes) {
 	log := slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w.audit = audit.New(w.store)
 	w.accounts = accounts.New(accounts.Config{
-		Store: w.store, Secrets: ring, Audit: w.audit, Log: log, Scopes: catalog().Known(), Hashing: accounts.Hashing{MemoryKiB: 64, Iterations: 1},
+		Store: w.store, Secrets: ring, Audit: w.audit, Log: log, Hashing: accounts.Hashing{MemoryKiB: 64, Iterations: 1},
 	})
 	w.auth = auth.New(auth.Config{Store: w.store, Secrets: ring, Accounts: w.accounts, Audit: w.audit, Scopes: catalog(), Log: log, Issuer: issuer})
 	w.server = New(Config{

@@ -184,6 +184,7 @@ func TestUserCreateSaysWhatItDid(t *testing.T) {
 	}{
 		{[]string{"amira@harbor.example", "Harbor", "owner"}, "amira@harbor.example can sign in and is owner of Harbor.\n"},
 		{[]string{"amira@harbor.example", "Quay", "viewer", "--country=EG", "--timezone=Africa/Cairo", "--language=ar"}, "amira@harbor.example, who keeps their password, is now also viewer of Quay.\n"},
+		{[]string{"olga@harbor.example", "harbor", "owner"}, "olga@harbor.example can sign in and is owner of Harbor.\n"},
 		{[]string{"amira@harbor.example", "harbor", "admin"}, "amira@harbor.example, who keeps their password, is now admin of Harbor (before: owner).\n"},
 		{[]string{"noor@harbor.example", "Harbor", "member", "--name=Noor"}, "noor@harbor.example can sign in and is member of Harbor.\n"},
 	} {
@@ -261,8 +262,7 @@ func TestKeyCreateRefusesWhatTheKeyCouldNotDo(t *testing.T) {
 		{[]string{"--org=Harbor", "--scopes=everything"}, "No tool needs the scope everything"},
 		{[]string{"--org=Harbor", "--scopes=mail:read"}, "No tool needs the scope mail:read"},
 		{[]string{"--org=Harbor", "--scopes="}, "at least one scope"},
-		{[]string{"--org=Harbor", "--scopes=org:write", "--as=noor@harbor.example"}, "The role viewer does not have org:write"},
-		{[]string{"--org=Harbor", "--scopes=org:read", "--expires=soon"}, "is not a duration such as 90d"},
+		{[]string{"--org=Harbor", "--scopes=org:read", "--expires=soon"}, "is not a time from now such as 90d"},
 		{[]string{"--org=Harbor", "--scopes=org:read", "--expires=-1d"}, "90d"},
 		{[]string{"--org=Harbor", "--scopes=org:read", "--expires=3650d1h"}, "at most ten years"},
 	} {

@@ -5,10 +5,10 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
+	"switchboard/auth"
 	"switchboard/auth/oauth"
 	"switchboard/internal/web"
 )
@@ -65,6 +65,14 @@ func (c *Config) origin() (*url.URL, error) {
 	return u, nil
 }
 
+// databaseNote says where people's data is kept, where that is a file on this machine.
+func (c *Config) databaseNote() string {
+	if strings.Contains(c.Database, "://") {
+		return ""
+	}
+	return c.Database
+}
+
 func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
@@ -108,32 +116,12 @@ func (c *Config) lifetimes() oauth.Lifetimes {
 	return oauth.Lifetimes{Code: c.CodeTTL, Access: c.AccessTTL, Refresh: c.RefreshTTL, Grace: c.RefreshGrace}
 }
 
-// expiry is a duration that also takes days: "90d", "12h", "30d12h". "never" and "" are 0.
+// expiry is how long a key lives, as auth.ParseLifetime reads it.
 type expiry time.Duration
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (e *expiry) UnmarshalText(text []byte) error {
-	s, total := string(text), time.Duration(0)
-	if s == "" || s == "never" {
-		return nil
-	}
-	if days, rest, found := strings.Cut(s, "d"); found {
-		n, err := strconv.Atoi(days)
-		if err != nil || n < 0 || n > 3650 {
-			return fmt.Errorf("%q is not a duration such as 90d or 12h", s)
-		}
-		total, s = time.Duration(n)*24*time.Hour, rest
-	}
-	if s != "" {
-		d, err := time.ParseDuration(s)
-		if err != nil {
-			return fmt.Errorf("%q is not a duration such as 90d or 12h", string(text))
-		}
-		total += d
-	}
-	if total <= 0 {
-		return fmt.Errorf("%q is not in the future", string(text))
-	}
-	*e = expiry(total)
-	return nil
+	d, err := auth.ParseLifetime(string(text))
+	*e = expiry(d)
+	return err
 }

@@ -50,7 +50,7 @@ func TestWithoutSettingsItServesThisMachineAlone(t *testing.T) {
 	if diff := cmp.Diff(want, cli.Config); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(oauth.DefaultLifetimes, cli.lifetimes()); diff != "" {
+	if diff := cmp.Diff(oauth.Lifetimes{Code: time.Minute, Access: time.Hour, Refresh: 30 * 24 * time.Hour, Grace: time.Minute}, cli.lifetimes()); diff != "" {
 		t.Errorf("the defaults of the two packages differ: %s", diff)
 	}
 	if origin, err := cli.origin(); err != nil || origin.String() != "http://localhost:8080" {

@@ -44,6 +44,7 @@ type console struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for what is under way
 	io := console{os.Stdin, os.Stdout, os.Stderr, term.IsTerminal(int(os.Stdout.Fd()))}
 	if err := run(ctx, os.Args[1:], io); err != nil {
 		fmt.Fprintln(os.Stderr, "switchboard:", err)

@@ -122,6 +122,9 @@ func (c *keyCommand) Run(ctx context.Context, cfg *Config, io console, log *slog
 	if !key.ExpiresAt.IsZero() {
 		ends = "ends " + key.ExpiresAt.Format(time.RFC3339)
 	}
+	if lacking := key.Scopes.Filter(func(s string) bool { return !who.Role.Allows(s) }); len(lacking) > 0 {
+		fmt.Fprintf(io.out, "Note: a %s does not have %s, so calls that need it are refused as long as that is their role.\n", who.Role, lacking)
+	}
 	fmt.Fprintf(io.out, "Key %q acts as %s (%s) in %s and %s.\nScopes: %s\nThis is the only time it is shown:\n%s\n",
 		key.Name, who.PersonName, who.Role, organization, ends, key.Scopes, secret)
 	return nil

@@ -49,13 +49,22 @@ func open(ctx context.Context, cfg *Config, log *slog.Logger) (*product, error) 
 		return nil, err
 	}
 	p.audit = audit.New(p.store)
-	directory := &organizations{}
-	p.tools = tools.All(tools.Deps{Store: p.store, Organizations: directory, URL: origin.String()})
+	p.accounts = accounts.New(accounts.Config{Store: p.store, Secrets: p.secrets, Audit: p.audit, Log: log})
+	p.tools = tools.All(tools.Deps{Store: p.store, Organizations: organizations{p.accounts}, URL: origin.String()})
 	p.scopes = scope.NewCatalog(tools.Groups(), tools.Umbrellas(), p.tools.Needed())
-	p.accounts = accounts.New(accounts.Config{Store: p.store, Secrets: p.secrets, Audit: p.audit, Log: log, Scopes: p.scopes.Known()})
-	directory.accounts = p.accounts
 	p.auth = auth.New(auth.Config{Store: p.store, Secrets: p.secrets, Accounts: p.accounts, Audit: p.audit, Scopes: p.scopes, Log: log, Issuer: origin.String()})
 	return p, nil
+}
+
+// formKeys are the keys that pages sign their forms with, the current one first: a replica that has another key on top
+// still knows a form that was opened here.
+func (p *product) formKeys() [][]byte {
+	keys := [][]byte{}
+	for _, id := range p.secrets.IDs() {
+		key, _ := p.secrets.Derive(id, seal.Form)
+		keys = append(keys, key)
+	}
+	return keys
 }
 
 func (p *product) close() {
@@ -68,12 +77,12 @@ func (p *product) close() {
 type organizations struct{ accounts *accounts.Accounts }
 
 // Organization implements org.Organizations.
-func (o *organizations) Organization(ctx context.Context, id string) (org.Organization, error) {
+func (o organizations) Organization(ctx context.Context, id string) (org.Organization, error) {
 	found, err := o.accounts.Organization(ctx, id)
 	return org.Organization(found), err
 }
 
 // SetTimezone implements org.Organizations.
-func (o *organizations) SetTimezone(ctx context.Context, id, timezone string) error {
+func (o organizations) SetTimezone(ctx context.Context, id, timezone string) error {
 	return o.accounts.SetTimezone(ctx, id, timezone)
 }

@@ -20,7 +20,6 @@ import (
 	"switchboard/auth/oauth"
 	consentui "switchboard/consent-ui"
 	"switchboard/internal/fault"
-	"switchboard/internal/seal"
 	"switchboard/internal/web"
 	"switchboard/mcp"
 	"switchboard/tools/kit"
@@ -84,10 +83,9 @@ func wire(cfg *Config, p *product) (*server, error) {
 	tools := mcp.New(mcp.Config{
 		Auth: p.auth, Tools: p.tools, Runner: runner, Version: version, Resource: resource, RatePerMinute: cfg.RatePerMinute, Log: p.log,
 	})
-	cookieKey, _ := p.secrets.Derive(p.secrets.Current(), seal.CookieLabel)
 	pages, err := consentui.New(consentui.Config{
 		Issuer: origin, Accounts: p.accounts, Auth: p.auth, OAuth: issuer, Audit: p.audit, Tools: p.tools, Log: p.log, Version: version,
-		CookieKey: cookieKey, IdleEnd: cfg.RefreshTTL,
+		FormKeys: p.formKeys(), IdleEnd: cfg.RefreshTTL, DatabaseNote: cfg.databaseNote(),
 	})
 	if err != nil {
 		return nil, err
@@ -157,15 +155,16 @@ func listen(ctx context.Context, addr string) ([]net.Listener, error) {
 }
 
 const (
-	// longestTool is the most that a tool may take to answer, with some time to write it.
-	longestTool   = 70 * time.Second
-	shutdownGrace = 60 * time.Second
+	// answerTime is what the slowest tool may take, and time to record and write its answer.
+	answerTime = kit.MaxTimeout + 22*time.Second
+	// shutdownGrace is time for every call under way to end and to go on record.
+	shutdownGrace = kit.MaxTimeout + 25*time.Second
 )
 
 // serve runs until ctx ends, and then lets the requests under way finish.
 func (s *server) serve(ctx context.Context, listeners []net.Listener, log *slog.Logger) error {
 	h := &http.Server{
-		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: longestTool, IdleTimeout: 2 * time.Minute,
+		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: answerTime, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 128 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}

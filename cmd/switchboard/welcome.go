@@ -29,6 +29,10 @@ func welcome(ctx context.Context, cfg *Config, p *product, origin *url.URL, io c
 	case !errors.Is(err, accounts.ErrNoSetup):
 		return err
 	default:
+		// The file may still be there from before there was an owner; its link is worth nothing now.
+		if err := os.Remove(setupLinkPath(cfg)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("removing the old set-up link: %w", err)
+		}
 		fmt.Fprintf(&b, "\nSign in at %s/sign-in\n", origin)
 	}
 	mcp := origin.String() + "/mcp"
@@ -49,9 +53,11 @@ Then connect an AI app:
 
 func setupURL(origin *url.URL, link string) string { return origin.String() + "/setup?link=" + link }
 
+func setupLinkPath(cfg *Config) string { return filepath.Join(filepath.Dir(cfg.KeyFile), "setup-link") }
+
 // writeSetupLink puts the link beside the key file.
 func writeSetupLink(cfg *Config, link string) (string, error) {
-	path := filepath.Join(filepath.Dir(cfg.KeyFile), "setup-link")
+	path := setupLinkPath(cfg)
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("replacing the set-up link: %w", err)
 	}

@@ -1,5 +1,5 @@
 // Package audit keeps the append-only record of what was done, by whom, through what, and how it ended: every
-// mutating tool call (started, then ok, refused or failed) and every security event (sign_in, consent, revoke,
+// mutating tool call (refused, or started and then ok or failed) and every security event (sign_in, consent, revoke,
 // key_create, refresh_reuse). A record is written in the transaction of its effect, so neither exists alone.
 //
 // Records name people, apps and ids. They never hold a token, a key, a phone number or the text of a message.
@@ -111,6 +111,9 @@ type Filter struct {
 
 // List reads one page of the caller's organization and the cursor of the next, "" at the end.
 func (l *Log) List(ctx context.Context, f Filter) ([]Entry, string, error) {
+	if err := mayRead(ctx); err != nil {
+		return nil, "", err
+	}
 	if f.Limit <= 0 {
 		f.Limit = 50
 	}
@@ -137,6 +140,9 @@ func (l *Log) List(ctx context.Context, f Filter) ([]Entry, string, error) {
 
 // Count is how many records the filter lets through, whatever its cursor and limit.
 func (l *Log) Count(ctx context.Context, f Filter) (int64, error) {
+	if err := mayRead(ctx); err != nil {
+		return 0, err
+	}
 	var n int64
 	if err := l.where(ctx, f).Count(&n).Error; err != nil {
 		return 0, fmt.Errorf("counting the audit log: %w", err)
@@ -149,6 +155,9 @@ type Actor struct{ ID, Name string }
 
 // Actors lists the people, apps and keys that have records, by name and once each, whatever they were called.
 func (l *Log) Actors(ctx context.Context) ([]Actor, error) {
+	if err := mayRead(ctx); err != nil {
+		return nil, err
+	}
 	var people, vias []Actor
 	err := l.store.DB(ctx).Model(&Entry{}).Select("person_id AS id, max(person_name) AS name").Where("person_id <> ''").Group("person_id").Order("name").Limit(200).Scan(&people).Error
 	if err == nil {
@@ -163,11 +172,22 @@ func (l *Log) Actors(ctx context.Context) ([]Actor, error) {
 
 // Actions lists the actions that have records.
 func (l *Log) Actions(ctx context.Context) ([]string, error) {
+	if err := mayRead(ctx); err != nil {
+		return nil, err
+	}
 	actions := []string{}
 	if err := l.store.DB(ctx).Model(&Entry{}).Distinct().Order("action").Pluck("action", &actions).Error; err != nil {
 		return nil, fmt.Errorf("reading the audit log's actions: %w", err)
 	}
 	return actions, nil
+}
+
+// mayRead lets those read the log who see everybody's things.
+func mayRead(ctx context.Context) error {
+	if c, ok := caller.From(ctx); !ok || !c.Role.SeesAll() {
+		return fault.New(fault.Forbidden, "The audit log is for administrators. Ask one of them.")
+	}
+	return nil
 }
 
 // where is the query that the filter describes, fenced to the caller's organization.

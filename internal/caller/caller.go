@@ -24,15 +24,15 @@ type Caller struct {
 	Person     string // person id
 	PersonName string // their name or address, as the audit log shows it
 	Role       scope.Role
-	Locale     string // the organization's language, "en" or "ar"
 
 	Via  Kind
 	ID   string // connection, key or browser session id
 	Name string // client or key name, as the audit log shows it
 
-	// Scopes is what the connection or key was given, umbrellas expanded. The role caps it on every call, see
-	// tools/kit. A browser holds every scope, so there the role alone decides.
+	// Scopes is what the token or key holds, umbrellas expanded. The role caps it on every call, see tools/kit.
 	Scopes scope.Set
+	// Granted is what the grant behind a token holds, which a refresh may have narrowed; for a key it is Scopes.
+	Granted scope.Set
 }
 
 type callerKey struct{}

@@ -38,7 +38,7 @@ func TestFilesAndFunctionsFitOnAFewScreens(t *testing.T) {
 	})
 }
 
-func TestNobodyWritesInitOrStartsUnownedWork(t *testing.T) {
+func TestNobodyWritesInitOrTakesAContextOrALogFromNowhere(t *testing.T) {
 	each(t, func(path string, set *token.FileSet, f *ast.File) {
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == "init" && fn.Recv == nil {
@@ -118,7 +118,7 @@ func TestRawSQLStaysInTheStoreAndInAuth(t *testing.T) {
 	})
 }
 
-// A word in clear is a promise that nobody keeps, and a path of a developer's machine is nobody's business.
+// A promise in a comment is one that nobody keeps.
 func TestNothingIsLeftForLater(t *testing.T) {
 	promises := regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X|HA` + `CK)\b|not implement` + `ed`)
 	walk(t, func(path string) {

@@ -31,6 +31,10 @@ func (r Role) AtLeast(other Role) bool {
 	return i >= 0 && i >= slices.Index(roles, other)
 }
 
+// SeesAll reports whether the role sees, and may revoke, what belongs to others in the organization: every connection
+// and key, and the audit log.
+func (r Role) SeesAll() bool { return r.AtLeast(Admin) }
+
 // needs names the scopes that a viewer does not have and the least role that has them. A scope that is neither
 // here nor a ":read" belongs to nobody: a new scope fails closed until it is given a line.
 var needs = map[string]Role{

@@ -24,10 +24,11 @@ import (
 type Label string
 
 const (
-	TokenHash   Label = "token hash"        // how tokens, codes, API keys and links are stored
-	Successor   Label = "refresh successor" // the tokens that follow a refresh token, and repeated codes
-	CookieLabel Label = "form token"        // CSRF tokens
-	KeyProof    Label = "key proof"         // shows that a key file belongs to a database
+	TokenHash Label = "token hash"         // how tokens, codes, API keys and links are stored
+	Successor Label = "refresh successor"  // the tokens that follow a refresh token
+	Code      Label = "authorization code" // the code of an answered consent request
+	Form      Label = "form token"         // what shows that a form came from the browser it was shown in
+	KeyProof  Label = "key proof"          // shows that a key file belongs to a database
 )
 
 // Keyring holds the server keys. The first is the one that new values are made with; the others still verify. A
@@ -115,7 +116,7 @@ func parse(content string) (*Keyring, error) {
 
 func (k *Keyring) add(id string, secret []byte) error {
 	key := serverKey{id: id, secret: secret, used: map[Label][]byte{}}
-	for _, label := range []Label{TokenHash, Successor, CookieLabel, KeyProof} {
+	for _, label := range []Label{TokenHash, Successor, Code, Form, KeyProof} {
 		derived, err := hkdf.Key(sha256.New, secret, nil, "switchboard "+string(label), keyBytes)
 		if err != nil {
 			return err

@@ -169,15 +169,9 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Ping asks the database for an answer.
-func (s *Store) Ping(ctx context.Context) error {
-	for _, db := range []*sql.DB{s.readSQL, s.writeSQL} {
-		if err := db.PingContext(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// Ping asks the database for an answer. On SQLite the readers are asked: the one writer may be busy, which is not
+// the same as gone.
+func (s *Store) Ping(ctx context.Context) error { return s.readSQL.PingContext(ctx) }
 
 // Migrate brings the schema up to date. The files hold a folder per dialect. Several replicas may do it at once:
 // Postgres lets one at a time through, SQLite has one writer.
@@ -204,7 +198,7 @@ func (s *Store) Migrate(ctx context.Context, files fs.FS) error {
 		return fmt.Errorf("reading the migrations: %w", err)
 	}
 	for attempt := 0; ; attempt++ {
-		if _, err = provider.Up(ctx); err == nil || s.Dialect == Postgres || attempt == 20 || attempt == 5 && !s.mayRetry(err) {
+		if _, err = provider.Up(ctx); err == nil || s.Dialect == Postgres || attempt == 20 || attempt >= 5 && !s.mayRetry(err) {
 			break
 		}
 		// Another process may be migrating the same SQLite file: what we saw undone it has done meanwhile, and the

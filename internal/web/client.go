@@ -10,9 +10,8 @@ import (
 
 // client is who sent a request and how they spelled our name, as far as trusted proxies tell.
 type client struct {
-	ip     netip.Addr
-	scheme string
-	host   string
+	ip   netip.Addr
+	host string
 }
 
 type clientKey struct{}
@@ -25,9 +24,6 @@ func ClientIP(r *http.Request) string {
 	}
 	return ""
 }
-
-// Scheme is "http" or "https" as the client spoke it.
-func Scheme(r *http.Request) string { return clientOf(r).scheme }
 
 // Host is the host, with its port if any, that the client asked for.
 func Host(r *http.Request) string { return clientOf(r).host }
@@ -66,14 +62,11 @@ func clientOf(r *http.Request) client {
 
 // direct is the client as the socket shows it.
 func direct(r *http.Request) client {
-	c := client{scheme: "http", host: r.Host, ip: parseIP(r.RemoteAddr)}
-	if r.TLS != nil {
-		c.scheme = "https"
-	}
-	return c
+	return client{host: r.Host, ip: parseIP(r.RemoteAddr)}
 }
 
-// client believes X-Forwarded-* from trusted peers only. Every proxy appends the address of its own peer, so the
+// client believes X-Forwarded-For and X-Forwarded-Host from trusted peers only; the scheme is that of the public URL,
+// whatever a proxy says. Every proxy appends the address of its own peer, so the
 // list is read from the right and the first address that is no proxy of ours is the client; what stands left of it
 // anybody could have written.
 func (e *Edge) client(r *http.Request) client {
@@ -88,9 +81,6 @@ func (e *Edge) client(r *http.Request) client {
 			break
 		}
 		c.ip = ip
-	}
-	if s := strings.ToLower(lastValue(r, "X-Forwarded-Proto")); s == "http" || s == "https" {
-		c.scheme = s
 	}
 	if h := lastValue(r, "X-Forwarded-Host"); h != "" {
 		c.host = h

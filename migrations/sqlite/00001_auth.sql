@@ -42,9 +42,9 @@ CREATE TABLE browser_sessions (
   person_id  TEXT NOT NULL REFERENCES people (id),
   org_id     TEXT NOT NULL,
   created_at BIGINT NOT NULL,
-  seen_at    BIGINT NOT NULL,
   expires_at BIGINT NOT NULL
 );
+CREATE INDEX browser_sessions_person ON browser_sessions (person_id);
 CREATE INDEX browser_sessions_expiry ON browser_sessions (expires_at);
 
 CREATE TABLE setup_links (
@@ -113,6 +113,7 @@ CREATE TABLE codes (
   used_at        BIGINT
 );
 CREATE INDEX codes_grant ON codes (grant_id);
+CREATE INDEX codes_expiry ON codes (expires_at);
 
 -- One row per rotation: the hashes of one refresh token and of the access token that came with it.
 CREATE TABLE generations (
@@ -129,6 +130,7 @@ CREATE TABLE generations (
   next_key           TEXT
 );
 CREATE INDEX generations_grant ON generations (grant_id);
+CREATE INDEX generations_salted ON generations (used_at) WHERE next_salt <> '';
 CREATE INDEX generations_expiry ON generations (refresh_expires_at);
 
 CREATE TABLE api_keys (

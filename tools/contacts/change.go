@@ -15,12 +15,12 @@ import (
 // Upsert is the input of upsert_contact. What is absent stays as it is.
 type Upsert struct {
 	Phone      kit.Phone               `json:"phone" doc:"Phone number in E.164 form. It says which contact: a new one is made when nobody has it yet."`
-	Name       kit.Optional[string]    `json:"name,omitzero" max:"120" doc:"Full name; null clears it."`
-	Email      kit.Optional[kit.Email] `json:"email,omitzero" doc:"E-mail address; null clears it."`
+	Name       kit.Optional[string]    `json:"name" max:"120" doc:"Full name; null clears it."`
+	Email      kit.Optional[kit.Email] `json:"email" doc:"E-mail address; null clears it."`
 	Attributes map[string]string       `json:"attributes,omitzero" keys:"max=64" values:"max=500" doc:"Short facts by name, such as plan: pro, added to those that are known. Set one to \"\" to clear it. Agents read and change them during calls."`
 	Tags       []string                `json:"tags,omitzero" max:"50" items:"min=1 max=64" doc:"All tags of the contact, in place of those it has."`
-	Notes      *string                 `json:"notes,omitzero" max:"4000" doc:"Notes for people; agents never say them."`
-	DoNotCall  *bool                   `json:"doNotCall,omitzero" doc:"true: nobody may call this contact."`
+	Notes      *string                 `json:"notes" max:"4000" doc:"Notes for people; agents never say them."`
+	DoNotCall  *bool                   `json:"doNotCall" doc:"true: nobody may call this contact."`
 }
 
 // Upserted is the result of upsert_contact.
@@ -85,8 +85,8 @@ func distinct(tags []string) []string {
 
 // SetDoNotCall is the input of set_do_not_call.
 type SetDoNotCall struct {
-	ContactID *string    `json:"contactId,omitzero" min:"1" max:"64" doc:"Id of the contact. Give this or phone, not both."`
-	Phone     *kit.Phone `json:"phone,omitzero" doc:"Phone number in E.164 form. A contact is made when nobody has it yet, so that the flag holds for later."`
+	ContactID *string    `json:"contactId" min:"1" max:"64" doc:"Id of the contact. Give this or phone, not both."`
+	Phone     *kit.Phone `json:"phone" doc:"Phone number in E.164 form. A contact is made when nobody has it yet, so that the flag holds for later."`
 	DoNotCall bool       `json:"doNotCall" default:"true" doc:"true: nobody may call this contact; false: calls are allowed again."`
 }
 

@@ -15,7 +15,7 @@ import (
 	"switchboard/internal/store"
 )
 
-// Contact is one person.
+// Contact is one person, as a row and as a result.
 type Contact struct {
 	ID         string      `json:"id" gorm:"primaryKey"`
 	OrgID      store.OrgID `json:"-"`
@@ -44,7 +44,7 @@ type tag struct {
 	Position  int
 }
 
-// TableName implements gorm's tabler.
+// TableName tells the tags of contacts from those of other things.
 func (tag) TableName() string { return "contact_tags" }
 
 // Attributes is short facts by name, kept as JSON in a text column. In a row it is never nil.
@@ -69,20 +69,20 @@ func (a Attributes) merge(changes map[string]string) error {
 	return nil
 }
 
-// Config is what the Service needs.
+// Config is given by tools.All, the only place that knows which domains there are.
 type Config struct {
 	Store *store.Store
 }
 
-// Service is the handlers of this package's tools.
+// Service has the handlers of this package's tools as its methods, see tools.go.
 type Service struct {
 	store *store.Store
 }
 
-// New makes a Service.
+// New makes what tools.All takes the Area of. A Service keeps nothing in memory, and any number may run side by side.
 func New(cfg Config) *Service { return &Service{store: cfg.Store} }
 
-// Any reports whether the organization has a contact.
+// Any reports whether the organization has a contact. It is this domain's part of get_started.
 func (s *Service) Any(ctx context.Context) (bool, error) {
 	var found []Contact
 	err := s.store.DB(ctx).Select("id").Limit(1).Find(&found).Error

@@ -17,9 +17,9 @@ import (
 // List is the input of list_contacts.
 type List struct {
 	Search    string     `json:"search,omitzero" max:"120" doc:"Part of a name or e-mail address, or the beginning of a phone number. Upper and lower case are the same."`
-	Phone     *kit.Phone `json:"phone,omitzero" doc:"Exactly this phone number, in E.164 form: at most one contact."`
-	Tag       *string    `json:"tag,omitzero" max:"64" doc:"Only contacts with exactly this tag."`
-	DoNotCall *bool      `json:"doNotCall,omitzero" doc:"true: only contacts who must not be called; false: only those who may."`
+	Phone     *kit.Phone `json:"phone" doc:"Exactly this phone number, in E.164 form: at most one contact."`
+	Tag       *string    `json:"tag" max:"64" doc:"Only contacts with exactly this tag."`
+	DoNotCall *bool      `json:"doNotCall" doc:"true: only contacts who must not be called; false: only those who may."`
 	kit.Page
 }
 
@@ -100,8 +100,8 @@ func dialled(text string) (digits string, ok bool) {
 
 // Which names one contact.
 type Which struct {
-	ContactID *string    `json:"contactId,omitzero" min:"1" max:"64" doc:"Id of the contact. Give this or phone, not both."`
-	Phone     *kit.Phone `json:"phone,omitzero" doc:"Phone number of the contact in E.164 form, such as +14155550123."`
+	ContactID *string    `json:"contactId" min:"1" max:"64" doc:"Id of the contact. Give this or phone, not both."`
+	Phone     *kit.Phone `json:"phone" doc:"Phone number of the contact in E.164 form, such as +14155550123."`
 }
 
 func oneOf(id *string, phone *kit.Phone) error {

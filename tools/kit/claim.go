@@ -29,7 +29,7 @@ type toolCall struct {
 	FinishedAt     store.Time
 }
 
-// TableName implements gorm's tabler.
+// TableName keeps gorm from making a plural of its own; the table is in the migrations.
 func (toolCall) TableName() string { return "tool_calls" }
 
 type callStatus string
@@ -44,8 +44,9 @@ const (
 // the result of the first call.
 type keyed interface{ IdempotencyKey() string }
 
-// claim puts on record that a call starts. When its key was used before there is nothing to start: stored is the
-// result of then.
+// claim puts on record that a call starts. When its key was used before there is nothing to start: call is the one of
+// then, stored its result, and the record of this one is ok without a started of its own. A key that is taken
+// otherwise is a fault, and the call has no record yet.
 func (r *Runner) claim(ctx context.Context, t Tool, a arguments) (call toolCall, stored json.RawMessage, err error) {
 	call = toolCall{ID: store.NewID("call"), Tool: t.Name(), Status: callStarted, StartedAt: store.Now()}
 	in, err := t.decode(a.canonical)
@@ -56,8 +57,9 @@ func (r *Runner) claim(ctx context.Context, t Tool, a arguments) (call toolCall,
 		key, sum := k.IdempotencyKey(), sha256.Sum256(a.canonical)
 		call.IdempotencyKey, call.ArgumentsHash = &key, hex.EncodeToString(sum[:])
 	}
-	err = r.store.Tx(ctx, func(ctx context.Context) error {
-		stored = nil
+	var first toolCall
+	err = r.store.Tx(ctx, func(ctx context.Context) (err error) {
+		first = toolCall{} // of an attempt that the database gave up
 		created := r.store.DB(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&call)
 		if created.Error != nil {
 			return created.Error
@@ -65,31 +67,33 @@ func (r *Runner) claim(ctx context.Context, t Tool, a arguments) (call toolCall,
 		if created.RowsAffected == 1 {
 			return r.audit.Append(ctx, audit.Record{Action: t.Name(), Outcome: audit.Started, CallID: call.ID})
 		}
-		stored, err = r.replay(ctx, t, call)
+		first, err = r.replay(ctx, t, call)
 		return err
 	})
-	return call, stored, err
+	if err == nil && first.Result != nil {
+		return first, json.RawMessage(*first.Result), nil
+	}
+	return call, nil, err
 }
 
-// replay answers a call whose key is taken.
-func (r *Runner) replay(ctx context.Context, t Tool, call toolCall) (json.RawMessage, error) {
-	var first toolCall
-	err := r.store.DB(ctx).Where("tool = ? AND idempotency_key = ?", call.Tool, *call.IdempotencyKey).Take(&first).Error
+// replay finds the call that took the key of this one and ended well, and records that its result is given again.
+func (r *Runner) replay(ctx context.Context, t Tool, call toolCall) (first toolCall, err error) {
+	err = r.store.DB(ctx).Where("tool = ? AND idempotency_key = ?", call.Tool, *call.IdempotencyKey).Take(&first).Error
 	if store.IsNotFound(err) {
-		return nil, fault.New(fault.IdempotencyConflict, "Another call with this idempotency key has just failed. Try again.")
+		return first, fault.New(fault.IdempotencyConflict, "Another call with this idempotency key has just failed. Try again.")
 	}
 	if err != nil {
-		return nil, err
+		return first, err
 	}
 	if first.ArgumentsHash != call.ArgumentsHash {
-		return nil, fault.New(fault.IdempotencyConflict, "This idempotency key was used for a call with other arguments. Use a new key.")
+		return first, fault.New(fault.IdempotencyConflict, "This idempotency key was used for a call with other arguments. Use a new key.")
 	}
 	if first.Status != callDone || first.Result == nil {
-		return nil, fault.New(fault.IdempotencyConflict, "A call with this idempotency key is still running, or its outcome is unknown. "+
+		return first, fault.New(fault.IdempotencyConflict, "A call with this idempotency key is still running, or its outcome is unknown. "+
 			"Look at what it was to change before you use a new key.").With("outcome", "unknown")
 	}
 	record := audit.Record{Action: t.Name(), Outcome: audit.OK, CallID: first.ID, Detail: map[string]any{"replay": true}}
-	return json.RawMessage(*first.Result), r.audit.Append(ctx, record)
+	return first, r.audit.Append(ctx, record)
 }
 
 // finish puts on record, in the transaction of the effect, that a call ended well.
@@ -110,7 +114,8 @@ func (r *Runner) finish(ctx context.Context, t Tool, call toolCall, value json.R
 
 // fail puts on record that a call ended badly, and gives its key free where that means that nothing happened. An
 // external effect may be there all the same unless the handler itself refused, so such a call stays started. It
-// answers nil when the call is on record as done: the commit went through and only its acknowledgement was lost.
+// answers nil when the call is on record as done: the commit went through and only its acknowledgement was lost. The
+// record has the id of the call also when the claim itself failed and its row is not there: the log line has it too.
 func (r *Runner) fail(ctx context.Context, t Tool, call toolCall, cause error) error {
 	_, refused := fault.Of(cause, "")
 	ctx, cancel := lasting(ctx)
@@ -132,7 +137,7 @@ func (r *Runner) fail(ctx context.Context, t Tool, call toolCall, cause error) e
 				return err
 			}
 		}
-		return r.audit.Append(ctx, audit.Record{Action: t.Name(), Outcome: audit.Failed, Code: codeOf(cause), CallID: kept.ID})
+		return r.audit.Append(ctx, audit.Record{Action: t.Name(), Outcome: audit.Failed, Code: codeOf(cause), CallID: call.ID})
 	})
 	if err != nil {
 		return fmt.Errorf("recording a failed call, %s: %w", codeOf(cause), err)

@@ -13,16 +13,16 @@ import (
 
 type order struct {
 	Phone  string            `json:"phone" pattern:"^\\+\\d+$" says:"a phone number such as +14155550123" doc:"Whom."`
-	Second *Phone            `json:"second,omitzero" doc:"Who else."`
-	Note   Optional[string]  `json:"note,omitzero" max:"10" doc:"Why."`
-	Mail   Optional[string]  `json:"mail,omitzero" format:"email" doc:"Where to."`
+	Second *Phone            `json:"second" doc:"Who else."`
+	Note   Optional[string]  `json:"note" max:"10" doc:"Why."`
+	Mail   Optional[string]  `json:"mail" format:"email" doc:"Where to."`
 	Kind   string            `json:"kind,omitzero" enum:"small,large" doc:"How big."`
 	Tags   []string          `json:"tags,omitzero" max:"3" items:"min=1 max=4" doc:"Labels."`
 	Facts  map[string]string `json:"facts,omitzero" keys:"max=3" values:"max=5" doc:"Facts."`
-	Window *window           `json:"window,omitzero" doc:"When."`
+	Window *window           `json:"window" doc:"When."`
 	Big    int64             `json:"big,omitzero" doc:"A number."`
 	Price  float64           `json:"price,omitzero" min:"0.5" doc:"How much."`
-	After  *time.Time        `json:"after,omitzero" doc:"Not before."`
+	After  *time.Time        `json:"after" doc:"Not before."`
 	Rows   []window          `json:"rows,omitzero" max:"2" doc:"Several."`
 	Words  []string          `json:"words" default:"[\"a\",\"b\"]" doc:"Words."`
 	Any    any               `json:"any,omitzero" doc:"Anything."`
@@ -143,6 +143,34 @@ func TestValidArgumentsArriveAsTheyWereMeant(t *testing.T) {
 		if got.confirmed != strings.Contains(args, `"confirm":true`) {
 			t.Errorf("%s: confirmed is %v", args, got.confirmed)
 		}
+	}
+}
+
+func TestWhatMayBeAbsentIsSaidByTheTypeOrTheTag(t *testing.T) {
+	in, err := newInput[struct {
+		Text     string            `json:"text" doc:"x"`
+		List     []string          `json:"list" doc:"x"`
+		Pointer  *int              `json:"pointer" doc:"x"`
+		Optional Optional[string]  `json:"optional" doc:"x"`
+		Behind   *Optional[string] `json:"behind" doc:"x"`
+		Zero     string            `json:"zero,omitzero" doc:"x"`
+		Empty    []string          `json:"empty,omitempty" doc:"x"`
+		Default  int               `json:"default" default:"1" doc:"x"`
+	}](true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, form := range map[string]json.RawMessage{"full": in.full, "portable": in.portable} {
+		var s struct{ Required []string }
+		if err := json.Unmarshal(form, &s); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"text", "list"}, s.Required); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if _, err := in.read([]byte(`{"text":"a","list":[]}`)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -5,7 +5,8 @@
 //   - The input struct says what it takes: its fields and their tags are the schema (schema.go), and arguments that do
 //     not fit it are refused in one sentence (validate.go).
 //   - The Runner is the only way to run one (run.go): permission, validation, confirmation, the record that a call
-//     started, the effect and its audit record, in that order, for every face.
+//     started, the effect and its audit record, in that order, for every face. A call that one of the first three
+//     stops did not start: its one record says refused.
 package kit
 
 import (
@@ -28,12 +29,14 @@ const (
 	Destroy               // takes away what cannot be brought back
 )
 
-const (
-	defaultTimeout = 30 * time.Second
-	maxTimeout     = 55 * time.Second // hosts give up on a call after a minute
-)
+const defaultTimeout = 30 * time.Second
 
-// Spec is what a tool says about itself.
+// MaxTimeout is the longest deadline that a tool may give its handler: hosts give up on a call after a minute. What goes
+// on record whatever became of the call may then take lastingTime twice, 20 s more. Whoever bounds the time of a
+// response or of a shutdown leaves room for both.
+const MaxTimeout = 55 * time.Second
+
+// Spec is what a tool says about itself. Faces, docs and consent pages are made from it and say nothing of their own.
 type Spec struct {
 	Name  string // a contract with clients: added, never renamed
 	Title string // what a person reads on a button
@@ -51,14 +54,15 @@ type Spec struct {
 	Doc     string
 	Example string // JSON: arguments that are valid
 
-	// Timeout bounds the handler; 0 means 30 s.
+	// Timeout bounds the handler; 0 means 30 s, and MaxTimeout is the most.
 	Timeout time.Duration
 }
 
-// Mutates reports whether a call changes anything. Such a call is recorded before it runs, and audited.
+// Mutates reports whether a call changes anything. Such a call is on record as started before it runs, and as ok or
+// failed when it ended; one that was not let in is on record as refused and nothing else. Reading leaves no record.
 func (s Spec) Mutates() bool { return s.Effect != Read }
 
-// Tool is a Spec with its handler, made by New.
+// Tool is a Spec with its handler. Only New makes one, so every Tool keeps the rules of check.
 type Tool struct {
 	spec  Spec
 	input *input
@@ -69,13 +73,13 @@ type Tool struct {
 	handle  func(ctx context.Context, in any) (any, error)
 }
 
-// Spec returns what the tool says about itself.
+// Spec is a copy: what a tool is does not change after New.
 func (t Tool) Spec() Spec { return t.spec }
 
-// Name is the tool's name.
+// Name is what clients call the tool by, exactly and in lower case.
 func (t Tool) Name() string { return t.spec.Name }
 
-// Needs is the scopes that a caller must hold.
+// Needs is a set, as the parts of auth that ask for it work on sets; a tool needs exactly one scope.
 func (t Tool) Needs() scope.Set { return scope.Of(t.spec.Scope) }
 
 // InputSchema is the schema as clients get it: the subset of JSON Schema that every known host accepts. The answer
@@ -136,8 +140,8 @@ func Confirm[In any](when func(In) bool, preview func(context.Context, In) (Prev
 // Always is the rule for Confirm of a tool that needs confirmation whatever its arguments.
 func Always[In any](In) bool { return true }
 
-// New makes a tool. The input struct is its schema, see schema.go. New panics on a Spec that breaks a rule, so that
-// a bad tool cannot start a server or pass a test.
+// New ties a Spec to its handler and makes the schema from the input struct, see schema.go. It panics on a Spec that
+// breaks a rule, so that a bad tool cannot start a server or pass a test.
 func New[In, Out any](spec Spec, handler func(context.Context, In) (Out, error), options ...Option[In]) Tool {
 	t := Tool{spec: spec}
 	if t.spec.Timeout == 0 {
@@ -185,8 +189,8 @@ func (t Tool) check() error {
 	if dangerous := s.Effect == Destroy || s.Spends; dangerous && !t.Confirms() && s.Unconfirmed == "" {
 		return fmt.Errorf("it destroys or spends: add kit.Confirm, or say in Unconfirmed why not")
 	}
-	if s.Timeout < 0 || s.Timeout > maxTimeout {
-		return fmt.Errorf("the timeout must be at most %s", maxTimeout)
+	if s.Timeout < 0 || s.Timeout > MaxTimeout {
+		return fmt.Errorf("the timeout must be at most %s", MaxTimeout)
 	}
 	if s.Example == "" {
 		return fmt.Errorf("it has no example")
@@ -197,7 +201,7 @@ func (t Tool) check() error {
 	return nil
 }
 
-// Area is a domain's public promise.
+// Area is a domain's public promise: all that faces ever see of it.
 type Area struct {
 	Name  string
 	Tools []Tool

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -27,7 +26,9 @@ func TestASpecThatBreaksARuleStartsNoServer(t *testing.T) {
 		"a scope without role":  {func(s *kit.Spec) { s.Scope = "moon:write" }, nil},
 		"no example":            {func(s *kit.Spec) { s.Example = "" }, nil},
 		"a bad example":         {func(s *kit.Spec) { s.Example = `{}` }, nil},
-		"a long timeout":        {func(s *kit.Spec) { s.Timeout = time.Minute }, nil},
+		"a long timeout":        {func(s *kit.Spec) { s.Timeout = kit.MaxTimeout + 1 }, nil},
+		"a negative timeout":    {func(s *kit.Spec) { s.Timeout = -1 }, nil},
+		"nothing too long":      {func(s *kit.Spec) { s.Timeout = kit.MaxTimeout }, nil},
 		"unconfirmed spending":  {func(s *kit.Spec) { s.Spends = true }, nil},
 		"unconfirmed deletion":  {func(s *kit.Spec) { s.Effect = kit.Destroy }, nil},
 		"reading that spends":   {func(s *kit.Spec) { s.Effect, s.Spends, s.Unconfirmed = kit.Read, true, "x" }, nil},

@@ -16,7 +16,7 @@ type ScopeError struct {
 
 func (e *ScopeError) Error() string { return "scopes missing: " + e.Missing.String() }
 
-// Unwrap is the error for faces and records that have no challenge.
+// Unwrap makes it a fault, for faces and records that have no challenge.
 func (e *ScopeError) Unwrap() error {
 	return fault.New(fault.InsufficientScope, "This connection was not given %s. Ask the user to approve it, or use a key that has it.", e.Missing).
 		With("missing", e.Missing)

@@ -32,16 +32,16 @@ func NewRegistry(areas ...Area) Registry {
 	return r
 }
 
-// Tools lists the tools by name.
+// Tools is a copy in the order of names, the same on every call: clients cache the list and compare it.
 func (r Registry) Tools() []Tool { return slices.Clone(r.tools) }
 
-// Tool finds a tool by its exact name.
+// Tool finds a tool by its exact name; another case is another name, and unknown.
 func (r Registry) Tool(name string) (Tool, bool) {
 	t, ok := r.byName[name]
 	return t, ok
 }
 
-// Needed is every scope that some tool needs.
+// Needed is every scope that some tool needs. Scopes beyond these cannot be asked for, there is nothing behind them.
 func (r Registry) Needed() scope.Set { return r.needed }
 
 // ByScope lists the tools that a scope unlocks, by name.

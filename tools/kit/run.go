@@ -37,7 +37,7 @@ func (e *NeedsConfirmation) Unwrap() error {
 	return f
 }
 
-// RunnerConfig is what a Runner needs.
+// RunnerConfig is where a Runner keeps its records; it needs nothing of the domains or the faces.
 type RunnerConfig struct {
 	Store *store.Store
 	Audit *audit.Log
@@ -51,7 +51,7 @@ type Runner struct {
 	log   *slog.Logger
 }
 
-// NewRunner makes a Runner.
+// NewRunner makes the one Runner of a product: all faces share it.
 func NewRunner(cfg RunnerConfig) *Runner {
 	return &Runner{store: cfg.Store, audit: cfg.Audit, log: cfg.Log}
 }
@@ -61,23 +61,25 @@ func NewRunner(cfg RunnerConfig) *Runner {
 func (r *Runner) Call(ctx context.Context, t Tool, args json.RawMessage) (Result, error) {
 	began := time.Now()
 	var result Result
+	var id string
 	err := contained(func() (err error) {
-		result, err = r.call(ctx, t, args)
+		result, id, err = r.call(ctx, t, args)
 		return err
 	})
 	shown := r.outward(ctx, t, err)
-	r.report(ctx, t, time.Since(began), err, shown)
+	r.report(ctx, t, id, time.Since(began), err, shown)
 	return result, shown
 }
 
-func (r *Runner) call(ctx context.Context, t Tool, args json.RawMessage) (Result, error) {
+// call also returns the id under which a call is on record, "" for one that only read or was refused before it started.
+func (r *Runner) call(ctx context.Context, t Tool, args json.RawMessage) (result Result, id string, err error) {
 	c, ok := caller.From(ctx)
 	if !ok || c.Org == "" {
-		return Result{}, fault.New(fault.Unauthorized, "Sign in first.")
+		return Result{}, "", fault.New(fault.Unauthorized, "Sign in first.")
 	}
 	if store.InTx(ctx) {
 		// The record that a call started would vanish with the transaction around it.
-		return Result{}, errors.New("a tool was called inside a transaction")
+		return Result{}, "", errors.New("a tool was called inside a transaction")
 	}
 	if t.spec.Mutates() {
 		// A client that hangs up must not leave a change in doubt: it is finished and goes on record.
@@ -87,11 +89,11 @@ func (r *Runner) call(ctx context.Context, t Tool, args json.RawMessage) (Result
 	defer cancel()
 	arguments, err := r.admit(within, c, t, args)
 	if err != nil {
-		return Result{}, r.refuse(ctx, t, inTime(within, err))
+		return Result{}, "", r.refuse(ctx, t, inTime(within, err))
 	}
 	if !t.spec.Mutates() {
 		value, _, err := t.run(within, arguments.canonical)
-		return Result{Value: value}, inTime(within, err)
+		return Result{Value: value}, "", inTime(within, err)
 	}
 	return r.mutate(within, t, arguments)
 }
@@ -119,8 +121,10 @@ func (r *Runner) admit(ctx context.Context, c caller.Caller, t Tool, args json.R
 	return a, err
 }
 
-// refuse records that a call that would have changed something did not start. A refusal that cannot be recorded is
-// an internal error.
+// refuse records that a call that would have changed something did not start: scope, role, arguments, confirmation or
+// a key that is taken stood against it. That one record, refused, is all there is of it; no started goes before it and
+// it has no call id. What a handler refuses has started, and ends as failed. A gate that broke, a preview for example,
+// is recorded as failed, also without started. A refusal that cannot be recorded is an internal error.
 func (r *Runner) refuse(ctx context.Context, t Tool, cause error) error {
 	if !t.spec.Mutates() {
 		return cause
@@ -151,18 +155,18 @@ func codeOf(err error) fault.Code {
 //
 // The deadline in ctx is the handler's. What brackets it, the claim and the commit, gets time of its own: cut off in
 // the middle of a COMMIT, nobody could say whether it happened.
-func (r *Runner) mutate(ctx context.Context, t Tool, a arguments) (Result, error) {
+func (r *Runner) mutate(ctx context.Context, t Tool, a arguments) (result Result, id string, err error) {
 	bracket, cancel := lasting(ctx)
 	call, stored, err := r.claim(bracket, t, a)
 	cancel()
 	if _, known := fault.Of(err, ""); err != nil && known {
-		return Result{}, r.refuse(ctx, t, err)
+		return Result{}, "", r.refuse(ctx, t, err)
 	}
 	if err != nil {
-		return Result{}, r.fail(ctx, t, call, err)
+		return Result{}, call.ID, r.fail(ctx, t, call, err)
 	}
 	if stored != nil {
-		return Result{Value: stored}, nil
+		return Result{Value: stored}, call.ID, nil
 	}
 	var value json.RawMessage
 	if t.spec.External {
@@ -174,9 +178,9 @@ func (r *Runner) mutate(ctx context.Context, t Tool, a arguments) (Result, error
 		err = r.fail(ctx, t, call, err)
 	}
 	if err != nil {
-		return Result{}, err
+		return Result{}, call.ID, err
 	}
-	return Result{Value: value}, nil
+	return Result{Value: value}, call.ID, nil
 }
 
 // runInside runs a handler whose effect is in our database, in one transaction with the record of its end.
@@ -292,13 +296,18 @@ func (r *Runner) outward(ctx context.Context, t Tool, err error) error {
 	return f
 }
 
-// report writes the one log line of a call. Arguments and results are people's data and stay out of it.
-func (r *Runner) report(ctx context.Context, t Tool, took time.Duration, cause, shown error) {
+// report writes the one log line of a call. Its id leads to the audit records, and from those here. Arguments and
+// results are people's data and stay out of it.
+func (r *Runner) report(ctx context.Context, t Tool, id string, took time.Duration, cause, shown error) {
 	c, _ := caller.From(ctx)
 	attributes := []slog.Attr{
 		slog.String("request", caller.Request(ctx)), slog.String("org", c.Org), slog.String("conn", c.ID),
-		slog.String("tool", t.Name()), slog.Int64("ms", took.Milliseconds()),
+		slog.String("tool", t.Name()),
 	}
+	if id != "" {
+		attributes = append(attributes, slog.String("call", id))
+	}
+	attributes = append(attributes, slog.Int64("ms", took.Milliseconds()))
 	level := slog.LevelInfo
 	if shown != nil {
 		f, _ := fault.Of(shown, "")

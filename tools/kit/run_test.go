@@ -388,19 +388,69 @@ func TestReadingLeavesNoRecord(t *testing.T) {
 	b.wantRecords()
 }
 
-func TestALogLineHasNoArguments(t *testing.T) {
-	b := newBench(t)
-	if _, err := b.runner.Call(b.admin, b.noter(), json.RawMessage(`{"text":"canary"}`)); err != nil {
-		t.Fatal(err)
-	}
-	var line map[string]any
-	if err := json.Unmarshal(b.logged.Bytes(), &line); err != nil {
-		t.Fatal(err)
-	}
-	delete(line, "time")
-	delete(line, "ms")
-	want := map[string]any{"level": "INFO", "msg": "tool call", "request": "req_1", "org": "org_a", "conn": "cnn_1", "tool": "note_it"}
-	if diff := cmp.Diff(want, line); diff != "" {
-		t.Error(diff)
+func TestALogLineHasNoArgumentsAndLeadsToItsRecords(t *testing.T) {
+	for name, c := range map[string]struct {
+		effect  kit.Effect
+		args    string
+		err     any
+		records []string // those that have the id of the line
+	}{
+		"a change":                {kit.Write, `{"text":"canary"}`, nil, []string{"started", "ok"}},
+		"a change with a key":     {kit.Write, `{"text":"canary","key":"k"}`, nil, []string{"started", "ok"}},
+		"its replay":              {kit.Write, `{"text":"canary","key":"used"}`, nil, []string{"started", "ok", "ok"}},
+		"a change that failed":    {kit.Write, `{"text":"fail"}`, "not_found", []string{"started", "failed not_found"}},
+		"a change that panicked":  {kit.Write, `{"text":"panic"}`, "panic: oh", []string{"started", "failed internal_error"}},
+		"a change that was no go": {kit.Write, `{"canary":1}`, "invalid_request", nil},
+		"a key that is taken":     {kit.Write, `{"text":"other","key":"used"}`, "idempotency_conflict", nil},
+		"a look":                  {kit.Read, `{"text":"canary"}`, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			s := spec()
+			s.Effect = c.effect
+			tool := kit.New(s, func(_ context.Context, in note) (noted, error) {
+				switch in.Text {
+				case "fail":
+					return noted{}, fault.New(fault.NotFound, "No such thing.")
+				case "panic":
+					panic("oh")
+				}
+				return noted{}, nil
+			})
+			if _, err := b.runner.Call(b.admin, tool, json.RawMessage(`{"text":"canary","key":"used"}`)); err != nil {
+				t.Fatal(err)
+			}
+			b.logged.Reset()
+			_, err := b.runner.Call(b.admin, tool, json.RawMessage(c.args))
+			if (err == nil) != (c.err == nil) {
+				t.Fatal(err)
+			}
+			var line map[string]any
+			if err := json.Unmarshal(b.logged.Bytes(), &line); err != nil {
+				t.Fatal(err)
+			}
+			id, there := line["call"]
+			var entries []audit.Entry
+			if err := b.store.DB(b.admin).Where("call_id = ?", id).Order("at, id").Find(&entries).Error; err != nil {
+				t.Fatal(err)
+			}
+			var records []string
+			for _, e := range entries {
+				records = append(records, strings.TrimSpace(string(e.Outcome)+" "+e.Code))
+			}
+			if diff := cmp.Diff(c.records, records); diff != "" || there != (c.records != nil) {
+				t.Errorf("the records of call %v: %s", id, diff)
+			}
+			want := map[string]any{"msg": "tool call", "request": "req_1", "org": "org_a", "conn": "cnn_1", "tool": "note_it"}
+			if c.err != nil {
+				want["err"] = c.err
+			}
+			for _, key := range []string{"time", "level", "ms", "call", "stack"} {
+				delete(line, key)
+			}
+			if diff := cmp.Diff(want, line); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

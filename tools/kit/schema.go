@@ -16,7 +16,7 @@ import (
 
 // The schema of a tool is its input struct. Per field:
 //
-//	json:"limit"        the argument's name; without omitzero, and without a default, it is required
+//	json:"limit"        the argument's name
 //	doc:"…"             what it means, for a model; every argument has one
 //	min:"1" max:"100"   bounds: of a number, of a text's characters, of a list's or a map's entries
 //	pattern:"^…$"       for a text
@@ -26,9 +26,12 @@ import (
 //	items:"min=1 max=64", keys:"max=64", values:"max=500"    the same rules for what a list or a map holds
 //	says:"a time of day such as 09:00"                       how a refusal names what it expects
 //
-// An embedded struct lends its fields. A pointer is an argument that may be absent, an Optional one that may also be
-// null. What tags cannot say, a union for example, or what many tools would have to repeat, such as Phone and Email, a
-// type says itself by being a Described.
+// An argument is required unless its type or a tag says that it may be absent. The types are a pointer and an Optional,
+// which may also be null; the tags are a default, and omitzero or omitempty where nothing and the zero value mean the
+// same.
+//
+// An embedded struct lends its fields. What tags cannot say, a union for example, or what many tools would have to
+// repeat, such as Phone and Email, a type says itself by being a Described.
 //
 // reflect walks the types here, and not the inference of the jsonschema package, because that makes slices nullable,
 // raw JSON a list of bytes and a time a text without a format, and knows no rule but the description.
@@ -49,13 +52,13 @@ type Optional[T any] struct {
 	Value *T   // nil when it was null
 }
 
-// UnmarshalJSON implements json.Unmarshaler; encoding/json calls it for null too.
+// UnmarshalJSON is called for null too, and not for an absent argument: that is what tells them apart.
 func (o *Optional[T]) UnmarshalJSON(b []byte) error {
 	o.Set, o.Value = true, nil
 	return json.Unmarshal(b, &o.Value)
 }
 
-// MarshalJSON implements json.Marshaler.
+// MarshalJSON writes an absent argument as null; omitzero keeps it absent.
 func (o Optional[T]) MarshalJSON() ([]byte, error) { return json.Marshal(o.Value) }
 
 // IsZero makes an absent Optional disappear under omitzero.
@@ -102,12 +105,17 @@ func (b *builder) fields(s *jsonschema.Schema, t reflect.Type) error {
 		}
 		s.Properties[name] = p
 		s.PropertyOrder = append(s.PropertyOrder, name)
-		mayBeAbsent := strings.Contains(options, "omitzero") || strings.Contains(options, "omitempty") || p.Default != nil
-		if !mayBeAbsent {
+		if !mayBeAbsent(f.Type, options) && p.Default == nil {
 			s.Required = append(s.Required, name)
 		}
 	}
 	return nil
+}
+
+// mayBeAbsent reports whether a field of the type, with these options in its json tag, can do without an argument.
+func mayBeAbsent(t reflect.Type, options string) bool {
+	return t.Kind() == reflect.Pointer || t.Implements(reflect.TypeFor[optional]()) ||
+		strings.Contains(options, "omitzero") || strings.Contains(options, "omitempty")
 }
 
 func (b *builder) field(f reflect.StructField) (*jsonschema.Schema, error) {

@@ -40,7 +40,7 @@ type Guide struct {
 	Done func(ctx context.Context) (bool, error)
 }
 
-// Config is what the Service needs.
+// Config is given by tools.All, the only place that knows which domains there are.
 type Config struct {
 	Store         *store.Store
 	Organizations Organizations
@@ -48,12 +48,12 @@ type Config struct {
 	Guides        []Guide // in the order in which they are best done, after those of this package
 }
 
-// Service is the handlers of this package's tools.
+// Service has the handlers of this package's tools as its methods, see tools.go.
 type Service struct {
 	Config
 }
 
-// New makes a Service.
+// New takes a Config as it is: a Service keeps nothing in memory, and any number may run side by side.
 func New(cfg Config) *Service { return &Service{cfg} }
 
 // What is the same for every organization until billing exists.

@@ -166,13 +166,36 @@ func TestNextStepsAreWhatIsNotDone(t *testing.T) {
 		t.Error(diff)
 	}
 	done = true
-	if _, err := s.UpdateOutbound(ctx, org.UpdateOutbound{Timezone: ptr("UTC")}); err != nil {
+	if _, err := s.UpdateOutbound(ctx, org.UpdateOutbound{Timezone: ptr("UTC"), ConsentText: ptr("")}); err != nil {
 		t.Fatal(err)
 	}
 	second, err := s.Started(ctx, org.None{})
 	wantDone := org.Onboarding{Done: 2, Total: 2, Complete: true}
 	if err != nil || second.Onboarding != wantDone || len(second.NextSteps) != 0 || second.Organization.Timezone != "UTC" {
 		t.Errorf("%+v, %v", second, err)
+	}
+}
+
+func TestCallingRulesAreDecidedByNamingOneOfThem(t *testing.T) {
+	for name, c := range map[string]struct {
+		in      org.UpdateOutbound
+		decided bool
+	}{
+		"nothing":                      {org.UpdateOutbound{}, false},
+		"the time zone":                {org.UpdateOutbound{Timezone: ptr("UTC")}, false},
+		"the countries":                {org.UpdateOutbound{AllowedCountries: []string{"SA"}}, true},
+		"the window":                   {org.UpdateOutbound{Window: &org.Window{Start: "10:00", End: "11:00", Days: []int{1}}}, true},
+		"the consent text":             {org.UpdateOutbound{ConsentText: ptr("x")}, true},
+		"the default in so many words": {org.UpdateOutbound{AllowedCountries: []string{}}, true},
+	} {
+		s, ctx, _ := open(t)
+		if _, err := s.UpdateOutbound(ctx, c.in); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		got, err := s.Started(ctx, org.None{})
+		if err != nil || got.Onboarding.Complete != c.decided {
+			t.Errorf("%s: %+v, %v", name, got.Onboarding, err)
+		}
 	}
 }
 

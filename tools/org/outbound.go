@@ -33,9 +33,9 @@ type Window struct {
 // UpdateOutbound is the input of update_outbound_settings. What is absent stays as it is.
 type UpdateOutbound struct {
 	AllowedCountries []string `json:"allowedCountries,omitzero" max:"50" items:"min=2 max=2" doc:"ISO 3166-1 alpha-2 codes of the countries that calls may go to. An empty list means the default: the home country and the countries of the organization's numbers."`
-	Window           *Window  `json:"window,omitzero" doc:"Calling hours of campaigns, in the local time of each destination."`
-	Timezone         *string  `json:"timezone,omitzero" max:"64" doc:"IANA time zone of the organization, such as Asia/Dubai."`
-	ConsentText      *string  `json:"consentText,omitzero" max:"600" doc:"What agents say about consent and recording at the start of outbound calls. Empty means the agent's own words."`
+	Window           *Window  `json:"window" doc:"Calling hours of campaigns, in the local time of each destination."`
+	Timezone         *string  `json:"timezone" max:"64" doc:"IANA time zone of the organization, such as Asia/Dubai."`
+	ConsentText      *string  `json:"consentText" max:"600" doc:"What agents say about consent and recording at the start of outbound calls. Empty means the agent's own words."`
 }
 
 // rules is an organization's row, or the defaults.
@@ -50,7 +50,7 @@ type rules struct {
 	UpdatedAt        store.Time `gorm:"autoUpdateTime:false"`
 }
 
-// TableName implements gorm's tabler.
+// TableName is needed because the row and the table are named for different things.
 func (rules) TableName() string { return "outbound_settings" }
 
 // defaults are the rules of an organization that decided nothing: home country only, in office hours.
@@ -106,19 +106,24 @@ func (s *Service) UpdateOutbound(ctx context.Context, in UpdateOutbound) (Outbou
 	return out, err
 }
 
-// change writes what the input names and returns the row as it is then. The row is made first and locked, so that two
-// changes at once of different settings both stay.
+// change writes what the input names and returns the row as it is then. A row says that the organization has decided,
+// so an input that names none of its settings makes none. The row is made first and locked, so that two changes at once
+// of different settings both stay.
 func (s *Service) change(ctx context.Context, in UpdateOutbound) (rules, error) {
+	if in.AllowedCountries == nil && in.Window == nil && in.ConsentText == nil {
+		return s.rules(ctx)
+	}
 	db := s.Store.DB(ctx)
 	fresh := defaults()
 	fresh.UpdatedAt = store.Now()
 	if err := db.Clauses(clause.OnConflict{DoNothing: true}).Create(&fresh).Error; err != nil {
 		return rules{}, fmt.Errorf("making the outbound settings: %w", err)
 	}
-	var r rules
-	if err := s.Store.Locked(ctx).Take(&r).Error; err != nil {
+	var before rules
+	if err := s.Store.Locked(ctx).Take(&before).Error; err != nil {
 		return rules{}, fmt.Errorf("reading the outbound settings: %w", err)
 	}
+	r := before
 	if in.AllowedCountries != nil {
 		r.AllowedCountries = in.AllowedCountries
 	}
@@ -128,11 +133,20 @@ func (s *Service) change(ctx context.Context, in UpdateOutbound) (rules, error) 
 	if in.ConsentText != nil {
 		r.ConsentText = *in.ConsentText
 	}
+	if r.same(before) {
+		return before, nil
+	}
 	r.UpdatedAt = store.Now()
 	if err := db.Select("*").Updates(&r).Error; err != nil {
 		return rules{}, fmt.Errorf("changing the outbound settings: %w", err)
 	}
 	return r, nil
+}
+
+// same compares what a change can change.
+func (r rules) same(o rules) bool {
+	return slices.Equal(r.AllowedCountries, o.AllowedCountries) && r.WindowStart == o.WindowStart && r.WindowEnd == o.WindowEnd &&
+		slices.Equal(r.WindowDays, o.WindowDays) && r.ConsentText == o.ConsentText
 }
 
 // normalize puts lists into one order and refuses what a schema cannot judge.

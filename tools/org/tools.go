@@ -25,7 +25,7 @@ func (s *Service) Area() kit.Area {
 			Name: "update_outbound_settings", Title: "Update outbound calling rules", Scope: "org:write",
 			Effect: kit.Write, Idempotent: true,
 			Doc: "Change which countries outbound calls may reach, the default calling hours, the organization's time zone and the consent text. " +
-				"Arguments that you leave out stay as they are. A calling window lies within one day: end is later than start. " +
+				"Arguments that you leave out stay as they are; without any, nothing changes. A calling window lies within one day: end is later than start. " +
 				"The legal acknowledgement (do-not-call and TCPA) is not given here: a person ticks it in the browser. " +
 				"Returns the outbound settings after the change: { allowedCountries, defaultCountries, window, timezone, consentText, acknowledged }.",
 			Example: `{"allowedCountries":["AE","SA","US"],"window":{"start":"09:00","end":"20:00","days":[0,1,2,3,4]},"timezone":"Asia/Dubai"}`,

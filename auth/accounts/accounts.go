@@ -169,20 +169,6 @@ func (a *Accounts) Memberships(ctx context.Context, personID string) ([]Membersh
 	return out, nil
 }
 
-// Caller is the person of a browser session, acting in one of their organizations; orgID "" is the one that the
-// session used last.
-func (a *Accounts) Caller(ctx context.Context, s Session, orgID string) (caller.Caller, error) {
-	if orgID == "" {
-		orgID = s.OrgID
-	}
-	c, err := a.Member(ctx, s.Person, orgID)
-	if err != nil {
-		return caller.Caller{}, err
-	}
-	c.Via, c.ID, c.Name = caller.Browser, s.ID, "Web page"
-	return c, nil
-}
-
 // Member is a person in an organization as a caller that has no means and no scopes yet. It answers ErrNoMember
 // where the person does not belong.
 func (a *Accounts) Member(ctx context.Context, p Person, orgID string) (caller.Caller, error) {

@@ -99,8 +99,7 @@ func (e *Edge) limitBody(next http.Handler) http.Handler {
 	})
 }
 
-// secure sets the headers that are right for every answer. Referrer-Policy is not no-referrer: with that Chromium
-// sends "Origin: null" on a page's own form.
+// secure sets the headers that are right for every answer; pages set stricter ones.
 func (e *Edge) secure(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

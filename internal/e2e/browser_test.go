@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -145,6 +146,13 @@ func (b *browser) signIn(email string) {
 	b.click(`form button:not([name])`)
 }
 
+// settled waits until the page was laid out and painted anew.
+func settled(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+	frames := chromedp.Evaluate[any](`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(0), 50))))`, chromedp.EvalAwaitPromise)
+	_, err := frames(ctx, target)
+	return chromedp.Void{}, err
+}
+
 // look is how a page is looked at.
 type look struct {
 	name  string
@@ -164,11 +172,14 @@ func (b *browser) shoot(name string) {
 		}
 		b.do("looking", chromedp.EmulateViewport(l.width, 900), command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
-		}))
+		}), settled)
 		if over := b.eval("document.documentElement.scrollWidth > innerWidth"); over != "false" {
 			b.t.Errorf("%s scrolls sideways at %d px (%s)", name, l.width, over)
 		}
-		picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+		// A window as high as the page: a picture from beyond the window comes out shifted where pages read right to left.
+		height, _ := strconv.Atoi(b.eval("document.documentElement.scrollHeight"))
+		b.do("looking", chromedp.EmulateViewport(l.width, int64(max(900, height))), settled)
+		picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 		if err != nil {
 			b.t.Fatalf("picture of %s: %v", name, err)
 		}

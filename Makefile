@@ -4,7 +4,9 @@ BIN := bin/switchboard
 
 .PHONY: run build test unit lint e2e bench generate clean
 
-run: build ## run the server on SQLite in ./data
+run: ## run the server on SQLite in ./data
+	@echo "Building Switchboard. The first time this takes a minute or two." >&2
+	@$(MAKE) -s build
 	@exec ./$(BIN) serve
 
 build: ## build the binary: no cgo, no npm, no generators
@@ -26,7 +28,7 @@ bench: ## the cost of a tool call and of a refresh, beside the floor they stand 
 	go test -run='^$$' -bench=. -benchmem ./mcp ./auth/oauth
 
 generate: ## rewrite what is derived: templates, docs, golden files
-	go tool templ generate
+	go tool templ generate -path consent-ui
 	UPDATE=1 go test ./...
 
 clean:

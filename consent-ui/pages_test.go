@@ -132,6 +132,16 @@ func TestPagesAskForTheSignInAndComeBack(t *testing.T) {
 	}
 }
 
+func TestTheSignInSaysWhenNothingIsSetUp(t *testing.T) {
+	for link, want := range map[string]bool{"": false, "link": true} {
+		w := newWorld()
+		w.setupLink = link
+		if page := newBrowser(t, serveWorld(t, w).URL).get("/sign-in").body; strings.Contains(page, "not set up yet") != want {
+			t.Errorf("set-up link %q: %v", link, !want)
+		}
+	}
+}
+
 func TestTheSignInNamesTheAppThatWaits(t *testing.T) {
 	b := newBrowser(t, serveWorld(t, newWorld()).URL)
 	at := b.get("/oauth/authorize").header.Get("Location")

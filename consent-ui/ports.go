@@ -22,6 +22,7 @@ type Accounts interface {
 	UseOrganization(ctx context.Context, sessionID, orgID string) error
 	EndSession(ctx context.Context, sessionID string) error
 
+	HasOwner(ctx context.Context) (bool, error)
 	SetupOpen(ctx context.Context, link string) error
 	CompleteSetup(ctx context.Context, link string, in accounts.Setup) (accounts.Person, error)
 }

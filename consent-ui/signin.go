@@ -23,6 +23,7 @@ type signInPage struct {
 
 	Email     string
 	SignedOut bool
+	Unowned   bool // nobody has set this Switchboard up, so nobody can sign in
 	Mismatch  bool
 	Pause     time.Duration // until the next try is allowed
 }
@@ -101,6 +102,11 @@ func (u *UI) renderSignIn(w http.ResponseWriter, r *http.Request, v *visit, stat
 			p.App = &asker{clientName(v.words, pending.ClientName), destination(pending), inert(pending.ClientName) == ""}
 		}
 	}
+	owned, err := u.Accounts.HasOwner(r.Context())
+	if err != nil {
+		return err
+	}
+	p.Unowned = !owned
 	p.frame = u.frame(r, v, v.words.T("signin.title"))
 	p.Seal = p.seals("sign-in")
 	u.render(w, r, status, signInView(p))

@@ -159,6 +159,8 @@ func (w *world) EndSession(_ context.Context, sessionID string) error {
 	return nil
 }
 
+func (w *world) HasOwner(context.Context) (bool, error) { return w.setupLink == "", w.broken }
+
 func (w *world) SetupOpen(_ context.Context, link string) error {
 	if link == "" || link != w.setupLink {
 		return accounts.ErrNoSetup

@@ -96,7 +96,7 @@ func fullHandler(b *testing.B) (http.Handler, string) {
 	}
 	b.Cleanup(func() { _ = file.Close() })
 	log := slog.New(slog.NewJSONHandler(file, nil))
-	s := openStore(b, log)
+	s := openStore(b)
 	tools := kit.NewRegistry(kit.Area{Name: "bench", Tools: []kit.Tool{
 		kit.New(kit.Spec{Name: "say", Title: "Say", Scope: "org:read", Doc: "Says it.", Example: `{"text":"hi"}`}, say),
 	}})

@@ -44,7 +44,7 @@ func TestAKeyWorksOnEveryRevisionUntilItIsRevoked(t *testing.T) {
 	var key string
 	var revoke func(at store.Time)
 	w := newWorld(t, func(cfg *Config) {
-		s := openStore(t, cfg.Log)
+		s := openStore(t)
 		cfg.Auth, key = realAuth(t, s, cfg.Tools, cfg.Log)
 		revoke = func(at store.Time) { exec(t, s, `UPDATE api_keys SET revoked_at = ?`, at) }
 	})

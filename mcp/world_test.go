@@ -138,7 +138,7 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Helper()
 	w := &world{logs: &journal{}, entered: make(chan struct{}, 1), ended: make(chan error, 1), stuck: make(chan struct{})}
 	log := slog.New(slog.NewJSONHandler(w.logs, nil))
-	s := openStore(t, log)
+	s := openStore(t)
 	w.audit = audit.New(s)
 	tools := w.tools()
 	cfg := Config{
@@ -155,9 +155,9 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	return w
 }
 
-func openStore(t testing.TB, log *slog.Logger) *store.Store {
+func openStore(t testing.TB) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Config{URL: filepath.Join(t.TempDir(), "test.db"), Log: log})
+	s, err := store.Open(t.Context(), store.Config{URL: filepath.Join(t.TempDir(), "test.db")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,10 +136,7 @@ func (a *Accounts) takeOver(ctx context.Context, in Setup, hash string) (o Organ
 		err = db.Model(&organization{}).Where("id = ?", o.ID).Updates(map[string]any{"home_country": in.Country, "timezone": in.Timezone, "locale": in.Locale}).Error
 	}
 	if err == nil && !freshPerson {
-		err = errors.Join(
-			db.Model(&person{}).Where("id = ?", p.ID).Updates(map[string]any{"name": in.Name, "password_hash": hash}).Error,
-			db.Delete(&browserSession{}, "person_id = ?", p.ID).Error,
-		)
+		err = errors.Join(db.Model(&person{}).Where("id = ?", p.ID).Update("name", in.Name).Error, a.setPassword(ctx, p.ID, hash))
 		p.Name = in.Name
 	}
 	if err != nil {

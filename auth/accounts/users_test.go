@@ -56,6 +56,36 @@ func TestCreateUserMakesWhatIsMissingAndKeepsWhatIsThere(t *testing.T) {
 	})
 }
 
+func TestASetPasswordSignsInAndOutEverywhereElse(t *testing.T) {
+	w := newWorld(t)
+	made := w.user("amira@harbor.example", "Harbor", scope.Owner)
+	old, _, err := w.StartSession(t.Context(), made.Person.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.SetPassword(t.Context(), "amira@harbor.example", "short"); err == nil {
+		t.Error("a password that is too short")
+	}
+	if _, err := w.SetPassword(t.Context(), "nobody@harbor.example", "another horse battery"); !store.IsNotFound(err) {
+		t.Errorf("an unknown address: %v", err)
+	}
+	if _, err := w.SetPassword(t.Context(), " Amira@harbor.example", "another horse battery"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Session(t.Context(), old); !errors.Is(err, ErrNoSession) {
+		t.Errorf("the old session: %v", err)
+	}
+	if got := w.try("amira@harbor.example", password, "192.0.2.1"); got != "mismatch" {
+		t.Errorf("the old password: %s", got)
+	}
+	if got := w.try("amira@harbor.example", "another horse battery", "192.0.2.1"); got != "in" {
+		t.Errorf("the new password: %s", got)
+	}
+	if entries := w.recorded(made.Organization); entries[1].Action != audit.PasswordSet || entries[1].Via != caller.System {
+		t.Errorf("%+v", entries[1])
+	}
+}
+
 func TestTheLastOwnerStaysOne(t *testing.T) {
 	w := newWorld(t)
 	w.user("amira@harbor.example", "Harbor", scope.Owner)

@@ -246,6 +246,23 @@ func TestKeyCreatePrintsTheKeyAloneOnTheLastLine(t *testing.T) {
 	}
 }
 
+func TestUserPasswordSetsOne(t *testing.T) {
+	m := newMachine(t)
+	m.user("amira@harbor.example", "Harbor", "owner")
+	if out := m.must("another horse battery\n", "user", "password", "--email=amira@harbor.example", "--password-stdin"); out != "amira@harbor.example has a new password and is signed out everywhere.\n" {
+		t.Errorf("%q", out)
+	}
+	for args, want := range map[[2]string]string{
+		{"--email=nobody@harbor.example", "long enough a password"}: `nobody has the address "nobody@harbor.example"`,
+		{"--email=amira@harbor.example", "short"}:                   "the password needs at least 12 characters",
+		{"--email=amira@harbor.example", ""}:                        "it is empty",
+	} {
+		if _, err := m.run(args[1]+"\n", "user", "password", args[0], "--password-stdin"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+}
+
 func TestKeyCreateRefusesWhatTheKeyCouldNotDo(t *testing.T) {
 	m := newMachine(t)
 	m.user("amira@harbor.example", "Harbor", "owner")

@@ -26,7 +26,8 @@ type commands struct {
 	Serve   serveCommand   `cmd:"" default:"withargs" help:"Run the server (the default)."`
 	Migrate migrateCommand `cmd:"" help:"Bring the database up to date and stop."`
 	User    struct {
-		Create userCommand `cmd:"" help:"Let a person into an organization."`
+		Create   userCommand     `cmd:"" help:"Let a person into an organization, or change their role there."`
+		Password passwordCommand `cmd:"" help:"Set a person's password, and sign them out everywhere."`
 	} `cmd:"" help:"People."`
 	Key struct {
 		Create keyCommand `cmd:"" help:"Make an API key."`

@@ -69,6 +69,36 @@ func (c *userCommand) Run(ctx context.Context, cfg *Config, io console, log *slo
 	return nil
 }
 
+type passwordCommand struct {
+	Email         string `required:"" help:"Address of the person."`
+	PasswordStdin bool   `required:"" help:"Read the password from the first line of standard input."`
+}
+
+// Run sets the password of somebody who forgot theirs.
+func (c *passwordCommand) Run(ctx context.Context, cfg *Config, io console, log *slog.Logger) error {
+	password, err := firstLine(io.in)
+	if err != nil {
+		return fmt.Errorf("reading the password from standard input: %w", err)
+	}
+	p, err := open(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	person, err := p.accounts.SetPassword(ctx, c.Email, password)
+	var invalid *accounts.Invalid
+	switch {
+	case store.IsNotFound(err):
+		return fmt.Errorf("nobody has the address %q", c.Email)
+	case errors.As(err, &invalid):
+		return userProblem(invalid)
+	case err != nil:
+		return err
+	}
+	_, err = fmt.Fprintf(io.out, "%s has a new password and is signed out everywhere.\n", person.Email)
+	return err
+}
+
 func userProblem(i *accounts.Invalid) error {
 	flag := map[string]string{"locale": "--language", "password": "the password"}[i.Field]
 	if flag == "" {

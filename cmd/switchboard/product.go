@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"os"
 
 	"switchboard/auth"
 	"switchboard/auth/accounts"
@@ -34,7 +36,12 @@ func open(ctx context.Context, cfg *Config, log *slog.Logger) (*product, error) 
 		return nil, err
 	}
 	p := &product{log: log}
-	if p.store, err = store.Open(ctx, store.Config{URL: cfg.Database, Log: log}); err != nil {
+	if file := cfg.databaseNote(); file != "" {
+		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+			log.Info("making a new database", "file", file) // started in another directory, that is a surprise
+		}
+	}
+	if p.store, err = store.Open(ctx, store.Config{URL: cfg.Database}); err != nil {
 		return nil, err
 	}
 	err = p.store.Migrate(ctx, migrations.FS)

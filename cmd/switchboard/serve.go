@@ -43,6 +43,9 @@ func (serveCommand) Run(ctx context.Context, cfg *Config, io console, log *slog.
 	if err != nil {
 		return err
 	}
+	if host, _, _ := net.SplitHostPort(cfg.Addr); s.origin.Scheme == "http" && !isLoopback(host) {
+		log.Warn("listening beyond this machine, in clear: put a proxy with TLS in front and set SWITCHBOARD_URL to its https address", "addr", cfg.Addr)
+	}
 	if err := welcome(ctx, cfg, p, s.origin, io); err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ const (
 	Revoke       = "revoke"
 	KeyCreate    = "key_create"
 	UserCreate   = "user_create"
+	PasswordSet  = "password_set" // by the operator, for somebody who forgot theirs
 )
 
 // Record is what a writer knows; who and in which request comes from the context.

@@ -96,6 +96,8 @@ func setUp(t *testing.T, s *server, b *browser) {
 	if info, _ := os.Stat(path); info.Mode().Perm() != 0o600 {
 		t.Errorf("the set-up link has mode %v", info.Mode())
 	}
+	b.open(s.url)
+	b.shoot("sign-in-before-set-up")
 	b.open(strings.TrimSpace(string(link)))
 	b.shoot("setup")
 	b.fill("org", orgName)

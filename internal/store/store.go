@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -43,7 +42,6 @@ type Config struct {
 	URL string
 	// MaxConnections bounds the Postgres pool; every replica takes that many. 0 means 20.
 	MaxConnections int
-	Log            *slog.Logger
 }
 
 // Store is an open database.
@@ -102,7 +100,7 @@ func (s *Store) openPostgres(cfg Config) (err error) {
 	s.readSQL.SetMaxOpenConns(connections)
 	s.readSQL.SetMaxIdleConns(connections)
 	s.readSQL.SetConnMaxLifetime(time.Hour)
-	s.read, err = s.handle(postgres.New(postgres.Config{Conn: s.readSQL}), cfg.Log)
+	s.read, err = s.handle(postgres.New(postgres.Config{Conn: s.readSQL}))
 	s.write = s.read
 	return err
 }
@@ -132,7 +130,7 @@ func (s *Store) openSQLite(cfg Config) (err error) {
 		return err
 	}
 	s.writeSQL.SetMaxOpenConns(1)
-	if s.write, err = s.handle(sqlite.New(sqlite.Config{Conn: s.writeSQL}), cfg.Log); err != nil {
+	if s.write, err = s.handle(sqlite.New(sqlite.Config{Conn: s.writeSQL})); err != nil {
 		return err
 	}
 	if s.readSQL, err = sql.Open(sqlite.DriverName, dsn("query_only(1)")); err != nil {
@@ -141,16 +139,16 @@ func (s *Store) openSQLite(cfg Config) (err error) {
 	readers := max(4, 2*runtime.GOMAXPROCS(0))
 	s.readSQL.SetMaxOpenConns(readers)
 	s.readSQL.SetMaxIdleConns(readers)
-	s.read, err = s.handle(sqlite.New(sqlite.Config{Conn: s.readSQL}), cfg.Log)
+	s.read, err = s.handle(sqlite.New(sqlite.Config{Conn: s.readSQL}))
 	return err
 }
 
-func (s *Store) handle(d gorm.Dialector, log *slog.Logger) (*gorm.DB, error) {
+func (s *Store) handle(d gorm.Dialector) (*gorm.DB, error) {
 	db, err := gorm.Open(d, &gorm.Config{
 		TranslateError:         true,
 		SkipDefaultTransaction: true, // every write is in Tx already
 		// PrepareStmt stays off: it starts a goroutine that never ends, and hot paths prepare their own.
-		Logger: quiet{log},
+		Logger: logger.Discard, // every error is returned, and queries hold people's data
 	})
 	if err != nil {
 		return nil, err
@@ -263,26 +261,3 @@ func IsNotFound(err error) bool {
 
 // IsDuplicate reports whether a write ran into a unique index.
 func IsDuplicate(err error) bool { return errors.Is(err, gorm.ErrDuplicatedKey) }
-
-// quiet hands gorm's own complaints to slog. Queries are never logged: their values are people's data.
-type quiet struct{ log *slog.Logger }
-
-func (q quiet) LogMode(logger.LogLevel) logger.Interface { return q }
-
-func (q quiet) Info(context.Context, string, ...any) {}
-
-func (q quiet) Warn(ctx context.Context, _ string, _ ...any) {
-	q.write(ctx, slog.LevelWarn, "database warning")
-}
-
-func (q quiet) Error(ctx context.Context, _ string, _ ...any) {
-	q.write(ctx, slog.LevelError, "database error")
-}
-
-func (q quiet) Trace(context.Context, time.Time, func() (string, int64), error) {}
-
-func (q quiet) write(ctx context.Context, level slog.Level, message string) {
-	if q.log != nil {
-		q.log.Log(ctx, level, message)
-	}
-}

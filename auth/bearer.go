@@ -79,7 +79,7 @@ type subject struct {
 }
 
 func (a *Auth) byAccessToken(ctx context.Context, token, resource string) (caller.Caller, error) {
-	hashes := a.Secrets.Hashes(token)
+	in, hashes := store.In(a.Secrets.Hashes(token))
 	var s subject
 	var audience string
 	var grantRevoked, connectionRevoked store.Time
@@ -92,7 +92,7 @@ func (a *Auth) byAccessToken(ctx context.Context, token, resource string) (calle
 		JOIN clients cl ON cl.id = c.client_id
 		JOIN people p ON p.id = c.person_id
 		LEFT JOIN memberships m ON m.org_id = c.org_id AND m.person_id = c.person_id
-		WHERE g.access_hash IN `+store.In(len(hashes)), anys(hashes),
+		WHERE g.access_hash IN `+in, hashes,
 		&s.scope, &s.granted, &s.expiresAt, &audience, &grantRevoked, &connectionRevoked, &s.c.ID, &s.c.Org, &s.c.Person, &s.usedAt,
 		&s.c.Name, &s.c.PersonName, &s.email, &s.role)
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *Auth) byAccessToken(ctx context.Context, token, resource string) (calle
 }
 
 func (a *Auth) byKey(ctx context.Context, token string) (caller.Caller, error) {
-	hashes := a.Secrets.Hashes(token)
+	in, hashes := store.In(a.Secrets.Hashes(token))
 	var s subject
 	var revoked store.Time
 	err := a.Store.QueryRow(ctx, `
@@ -121,7 +121,7 @@ func (a *Auth) byKey(ctx context.Context, token string) (caller.Caller, error) {
 		FROM api_keys k
 		JOIN people p ON p.id = k.person_id
 		LEFT JOIN memberships m ON m.org_id = k.org_id AND m.person_id = k.person_id
-		WHERE k.key_hash IN `+store.In(len(hashes)), anys(hashes),
+		WHERE k.key_hash IN `+in, hashes,
 		&s.scope, &s.expiresAt, &revoked, &s.c.ID, &s.c.Org, &s.c.Person, &s.usedAt, &s.c.Name, &s.c.PersonName, &s.email, &s.role)
 	if err != nil {
 		return caller.Caller{}, lookupFailed(err)
@@ -177,12 +177,4 @@ func lookupFailed(err error) error {
 		return &Unauthorized{"it is not known here"}
 	}
 	return fmt.Errorf("looking a token up: %w", err)
-}
-
-func anys(values []string) []any {
-	out := make([]any, len(values))
-	for i, v := range values {
-		out[i] = v
-	}
-	return out
 }

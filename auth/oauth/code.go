@@ -74,9 +74,9 @@ type codeRow struct {
 }
 
 func (s *Server) findCode(ctx context.Context, code string) (c codeRow, err error) {
-	hashes := s.Secrets.Hashes(code)
+	in, hashes := store.In(s.Secrets.Hashes(code))
 	err = s.Store.QueryRow(ctx, `SELECT k.code_hash, k.grant_id, k.client_id, k.redirect_uri, k.code_challenge, k.expires_at, k.used_at, `+grantColumns+`
-		FROM codes k `+grantJoins("k")+` WHERE k.code_hash IN `+store.In(len(hashes)), anys(hashes),
+		FROM codes k `+grantJoins("k")+` WHERE k.code_hash IN `+in, hashes,
 		append([]any{&c.hash, &c.grantID, &c.clientID, &c.redirectURI, &c.challenge, &c.expiresAt, &c.usedAt}, c.g.columns()...)...)
 	if err != nil && !store.IsNotFound(err) {
 		err = fmt.Errorf("reading a code: %w", err)

@@ -91,11 +91,3 @@ func refusalUnless(err error, refusal *fosite.RFC6749Error) error {
 	}
 	return refusal
 }
-
-func anys(values []string) []any {
-	out := make([]any, len(values))
-	for i, v := range values {
-		out[i] = v
-	}
-	return out
-}

@@ -55,12 +55,12 @@ type parent struct {
 }
 
 func (s *Server) findParent(ctx context.Context, token string) (p parent, err error) {
-	hashes := s.Secrets.Hashes(token)
+	in, hashes := store.In(s.Secrets.Hashes(token))
 	err = s.Store.QueryRow(ctx, `SELECT g.refresh_hash, g.grant_id, g.refresh_expires_at, g.used_at, g.next_hash, g.next_salt, g.next_key,
 			n.scope, n.used_at, n.access_expires_at, `+grantColumns+`
 		FROM generations g `+grantJoins("g")+`
 		LEFT JOIN generations n ON n.refresh_hash = g.next_hash
-		WHERE g.refresh_hash IN `+store.In(len(hashes)), anys(hashes),
+		WHERE g.refresh_hash IN `+in, hashes,
 		append([]any{&p.hash, &p.grantID, &p.refreshExpires, &p.usedAt, &p.nextHash, &p.salt, &p.keyID, &p.nextScope, &p.nextUsed, &p.nextAccessExpires}, p.g.columns()...)...)
 	if err != nil && !store.IsNotFound(err) {
 		err = fmt.Errorf("reading a refresh token: %w", err)

@@ -45,10 +45,10 @@ func (v *revocation) RevokeToken(ctx context.Context, token string, _ fosite.Tok
 	if !store.IsNotFound(err) {
 		return &trouble{err}
 	}
-	hashes := v.s.Secrets.Hashes(token)
-	_, err = v.s.Store.Exec(ctx, `UPDATE generations SET access_expires_at = ? WHERE access_hash IN `+store.In(len(hashes))+`
+	in, hashes := store.In(v.s.Secrets.Hashes(token))
+	_, err = v.s.Store.Exec(ctx, `UPDATE generations SET access_expires_at = ? WHERE access_hash IN `+in+`
 		AND grant_id IN (SELECT gr.id FROM grants gr JOIN connections c ON c.id = gr.connection_id WHERE c.client_id = ?)`,
-		append(append([]any{store.Now()}, anys(hashes)...), c.GetID())...)
+		append(append([]any{store.Now()}, hashes...), c.GetID())...)
 	if err != nil {
 		return fmt.Errorf("revoking an access token: %w", err)
 	}

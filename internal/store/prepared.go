@@ -91,5 +91,11 @@ func (s *Store) rebind(query string) string {
 	}
 }
 
-// In writes n placeholders: "(?, ?)".
-func In(n int) string { return "(" + strings.TrimSuffix(strings.Repeat("?, ", n), ", ") + ")" }
+// In is a list for the operator IN: its placeholders, "(?, ?)", and the arguments for them.
+func In(values []string) (placeholders string, args []any) {
+	args = make([]any, len(values))
+	for i, v := range values {
+		args[i] = v
+	}
+	return "(" + strings.TrimSuffix(strings.Repeat("?, ", len(values)), ", ") + ")", args
+}

@@ -12,10 +12,14 @@
 package auth
 
 import (
+	"context"
 	"log/slog"
+
+	"gorm.io/gorm"
 
 	"switchboard/auth/accounts"
 	"switchboard/internal/audit"
+	"switchboard/internal/caller"
 	"switchboard/internal/scope"
 	"switchboard/internal/seal"
 	"switchboard/internal/store"
@@ -45,6 +49,17 @@ type Auth struct{ Config }
 
 // New returns Auth.
 func New(cfg Config) *Auth { return &Auth{cfg} }
+
+// visible are the rows, of connections or of keys, that the caller may see and revoke: what is live in their
+// organization, all of it for an admin and their own for anybody else.
+func (a *Auth) visible(ctx context.Context) *gorm.DB {
+	c, _ := caller.From(ctx)
+	q := a.Store.DB(ctx).Where("revoked_at IS NULL")
+	if !c.Role.SeesAll() {
+		q = q.Where("person_id = ?", c.Person)
+	}
+	return q
+}
 
 // Catalog is the scopes that exist.
 func (a *Auth) Catalog() *scope.Catalog { return a.Scopes }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"switchboard/internal/audit"
-	"switchboard/internal/caller"
 	"switchboard/internal/fault"
 	"switchboard/internal/scope"
 	"switchboard/internal/store"
@@ -74,13 +73,8 @@ func (grantRow) TableName() string { return "grants" }
 // Connections lists the live connections of the caller's organization, the last used first: all of them for an
 // admin, their own for anybody else.
 func (a *Auth) Connections(ctx context.Context) ([]Connection, error) {
-	c, _ := caller.From(ctx)
-	q := a.Store.DB(ctx).Where("revoked_at IS NULL")
-	if !c.Role.SeesAll() {
-		q = q.Where("person_id = ?", c.Person)
-	}
 	var rows []connectionRow
-	if err := q.Find(&rows).Error; err != nil {
+	if err := a.visible(ctx).Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("reading connections: %w", err)
 	}
 	grants, err := a.liveGrants(ctx, rows)
@@ -180,11 +174,10 @@ func (a *Auth) liveGrants(ctx context.Context, rows []connectionRow) (map[string
 // RevokeConnection ends a connection; its tokens and open codes are dead with their next use. An id of another
 // organization, or of somebody else for a caller who is no admin, does not exist.
 func (a *Auth) RevokeConnection(ctx context.Context, id string) error {
-	c, _ := caller.From(ctx)
 	return a.Store.Tx(ctx, func(ctx context.Context) error {
 		var row connectionRow
-		err := a.Store.DB(ctx).Take(&row, "id = ? AND revoked_at IS NULL", id).Error
-		if store.IsNotFound(err) || err == nil && row.PersonID != c.Person && !c.Role.SeesAll() {
+		err := a.visible(ctx).Take(&row, "id = ?", id).Error
+		if store.IsNotFound(err) {
 			return fault.New(fault.NotFound, "There is no such connection. It may have been revoked already.")
 		}
 		if err != nil {

@@ -55,13 +55,8 @@ func (keyRow) TableName() string { return "api_keys" }
 // Keys lists the keys of the caller's organization that are not revoked, the newest first: all of them for an
 // admin, their own for anybody else.
 func (a *Auth) Keys(ctx context.Context) ([]Key, error) {
-	c, _ := caller.From(ctx)
-	q := a.Store.DB(ctx).Where("revoked_at IS NULL").Order("created_at DESC, id DESC")
-	if !c.Role.SeesAll() {
-		q = q.Where("person_id = ?", c.Person)
-	}
 	var rows []keyRow
-	if err := q.Find(&rows).Error; err != nil {
+	if err := a.visible(ctx).Order("created_at DESC, id DESC").Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("reading keys: %w", err)
 	}
 	ids := []string{}
@@ -134,11 +129,10 @@ func (a *Auth) checkKey(n NewKey) error {
 
 // RevokeKey ends a key. What holds for RevokeConnection about foreign ids holds here.
 func (a *Auth) RevokeKey(ctx context.Context, id string) error {
-	c, _ := caller.From(ctx)
 	return a.Store.Tx(ctx, func(ctx context.Context) error {
 		var row keyRow
-		err := a.Store.DB(ctx).Take(&row, "id = ? AND revoked_at IS NULL", id).Error
-		if store.IsNotFound(err) || err == nil && row.PersonID != c.Person && !c.Role.SeesAll() {
+		err := a.visible(ctx).Take(&row, "id = ?", id).Error
+		if store.IsNotFound(err) {
 			return fault.New(fault.NotFound, "There is no such key. It may have been revoked already.")
 		}
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 
 // codeGrant issues authorization codes and exchanges them for tokens (RFC 6749 §4.1 with RFC 7636). It takes the
 // place of fosite's explicit and PKCE handlers, which look a code up in one step and use it up in another.
-type codeGrant struct{ s *Server }
+type codeGrant struct{ grantHandler }
 
 var (
 	_ fosite.AuthorizeEndpointHandler = (*codeGrant)(nil)
@@ -46,23 +46,6 @@ func (g *codeGrant) HandleAuthorizeEndpointRequest(ctx context.Context, ar fosit
 	}
 	resp.AddParameter("code", code)
 	ar.SetResponseTypeHandled("code")
-	return nil
-}
-
-// CanSkipClientAuth implements fosite.TokenEndpointHandler.
-func (*codeGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
-
-// CanHandleTokenEndpointRequest implements fosite.TokenEndpointHandler.
-func (*codeGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.AccessRequester) bool {
-	return r.GetGrantTypes().ExactOne("authorization_code")
-}
-
-// PopulateTokenEndpointResponse implements fosite.TokenEndpointHandler.
-func (g *codeGrant) PopulateTokenEndpointResponse(ctx context.Context, r fosite.AccessRequester, resp fosite.AccessResponder) error {
-	if !g.CanHandleTokenEndpointRequest(ctx, r) {
-		return fosite.ErrUnknownRequest
-	}
-	r.GetSession().(*session).issued.write(resp)
 	return nil
 }
 
@@ -155,8 +138,8 @@ func (g *codeGrant) replayed(ctx context.Context, c codeRow, right bool) error {
 		return refusal
 	}
 	err := g.s.Store.Tx(ctx, func(ctx context.Context) error {
-		n, err := g.s.Store.Exec(ctx, `UPDATE grants SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, store.Now(), c.grantID)
-		if err != nil || n == 0 {
+		live, err := g.s.revokeGrantRow(ctx, c.grantID)
+		if err != nil || !live {
 			return err
 		}
 		return g.s.Audit.Append(caller.With(ctx, c.g.caller()), audit.Record{Action: audit.CodeReuse, Outcome: audit.Refused, Subject: c.g.connectionID})

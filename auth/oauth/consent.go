@@ -300,13 +300,12 @@ func (s *Server) issuedCode(ctx context.Context, requestID, grantID string) (cod
 
 // takeBack revokes what was allowed and not yet used, and answers no.
 func (s *Server) takeBack(ctx context.Context, row *consentRequest, a *authorization, c codeRow) (string, error) {
-	now := store.Now()
-	used, err := s.Store.Exec(ctx, `UPDATE codes SET used_at = ? WHERE code_hash = ? AND used_at IS NULL`, now, c.hash)
+	used, err := s.Store.Exec(ctx, `UPDATE codes SET used_at = ? WHERE code_hash = ? AND used_at IS NULL`, store.Now(), c.hash)
 	if err == nil && used == 0 {
 		return "", ErrGone // exchanged at this moment
 	}
 	if err == nil {
-		_, err = s.Store.Exec(ctx, `UPDATE grants SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, c.grantID)
+		_, err = s.revokeGrantRow(ctx, c.grantID)
 	}
 	if err == nil {
 		err = s.Store.DB(ctx).Model(&consentRequest{}).Where("id_hash = ?", row.IDHash).Update("decision", denied).Error

@@ -11,6 +11,30 @@ import (
 	"switchboard/internal/store"
 )
 
+// grantHandler is what the handlers of both grant types share with fosite: which requests are theirs, and how the
+// tokens that they issued are written.
+type grantHandler struct {
+	s         *Server
+	grantType string
+}
+
+// CanSkipClientAuth implements fosite.TokenEndpointHandler.
+func (grantHandler) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
+
+// CanHandleTokenEndpointRequest implements fosite.TokenEndpointHandler.
+func (h grantHandler) CanHandleTokenEndpointRequest(_ context.Context, r fosite.AccessRequester) bool {
+	return r.GetGrantTypes().ExactOne(h.grantType)
+}
+
+// PopulateTokenEndpointResponse implements fosite.TokenEndpointHandler.
+func (h grantHandler) PopulateTokenEndpointResponse(ctx context.Context, r fosite.AccessRequester, resp fosite.AccessResponder) error {
+	if !h.CanHandleTokenEndpointRequest(ctx, r) {
+		return fosite.ErrUnknownRequest
+	}
+	r.GetSession().(*session).issued.write(resp)
+	return nil
+}
+
 // grantState is what codes and refresh tokens have to know of the grant and connection above them.
 type grantState struct {
 	scope, resource                           string
@@ -46,6 +70,15 @@ func (g *grantState) dead() bool {
 // caller is the connection as the audit log names it.
 func (g *grantState) caller() caller.Caller {
 	return caller.Caller{Org: g.orgID, Person: g.personID, PersonName: g.personName, Via: caller.Connection, ID: g.connectionID, Name: g.clientName}
+}
+
+// revokeGrantRow marks a grant as revoked and reports whether it was live. The caller audits it.
+func (s *Server) revokeGrantRow(ctx context.Context, id string) (bool, error) {
+	n, err := s.Store.Exec(ctx, `UPDATE grants SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, store.Now(), id)
+	if err != nil {
+		return false, fmt.Errorf("revoking a grant: %w", err)
+	}
+	return n == 1, nil
 }
 
 // generation is one pair of tokens of a grant, as hashes.

@@ -16,6 +16,7 @@ import (
 // compose builds the fosite provider. Every field that fosite would fill in lazily is set: its getters write the
 // configuration, which is a data race.
 func (s *Server) compose() *fosite.Fosite {
+	codes, refreshes := &codeGrant{grantHandler{s, "authorization_code"}}, &refreshGrant{grantHandler{s, "refresh_token"}}
 	cfg := &fosite.Config{
 		AccessTokenLifespan:        s.Access,
 		RefreshTokenLifespan:       s.Refresh,
@@ -35,8 +36,8 @@ func (s *Server) compose() *fosite.Fosite {
 		AllowedPromptValues:        []string{"login", "none", "consent", "select_account"},
 		SanitationWhiteList:        []string{},
 		FormPostHTMLTemplate:       fosite.DefaultFormPostTemplate,
-		TokenEndpointHandlers:      fosite.TokenEndpointHandlers{&codeGrant{s}, &refreshGrant{s}},
-		AuthorizeEndpointHandlers:  fosite.AuthorizeEndpointHandlers{&codeGrant{s}},
+		TokenEndpointHandlers:      fosite.TokenEndpointHandlers{codes, refreshes},
+		AuthorizeEndpointHandlers:  fosite.AuthorizeEndpointHandlers{codes},
 		RevocationHandlers:         fosite.RevocationHandlers{&revocation{s}},
 		TokenIntrospectionHandlers: fosite.TokenIntrospectionHandlers{},
 	}

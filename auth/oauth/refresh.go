@@ -23,26 +23,9 @@ import (
 // do, gets that same successor, as long as the successor itself is unused. Any other reuse means that two parties
 // hold the chain, and revokes the connection. Inside the grace too once the successor was used: if a thief rotates
 // twice at once, the victim's repeat is the only alarm there will be.
-type refreshGrant struct{ s *Server }
+type refreshGrant struct{ grantHandler }
 
 var _ fosite.TokenEndpointHandler = (*refreshGrant)(nil)
-
-// CanSkipClientAuth implements fosite.TokenEndpointHandler.
-func (*refreshGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
-
-// CanHandleTokenEndpointRequest implements fosite.TokenEndpointHandler.
-func (*refreshGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.AccessRequester) bool {
-	return r.GetGrantTypes().ExactOne("refresh_token")
-}
-
-// PopulateTokenEndpointResponse implements fosite.TokenEndpointHandler.
-func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, r fosite.AccessRequester, resp fosite.AccessResponder) error {
-	if !g.CanHandleTokenEndpointRequest(ctx, r) {
-		return fosite.ErrUnknownRequest
-	}
-	r.GetSession().(*session).issued.write(resp)
-	return nil
-}
 
 // parent is a refresh token that was presented, with its successor if it has one.
 type parent struct {

@@ -56,16 +56,12 @@ func (v *revocation) RevokeToken(ctx context.Context, token string, _ fosite.Tok
 }
 
 func (v *revocation) revokeGrant(ctx context.Context, p parent) error {
-	err := v.s.Store.Tx(ctx, func(ctx context.Context) error {
-		n, err := v.s.Store.Exec(ctx, `UPDATE grants SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, store.Now(), p.grantID)
-		if err != nil || n == 0 {
+	return v.s.Store.Tx(ctx, func(ctx context.Context) error {
+		live, err := v.s.revokeGrantRow(ctx, p.grantID)
+		if err != nil || !live {
 			return err
 		}
 		return v.s.Audit.Append(caller.With(ctx, p.g.caller()), audit.Record{Action: audit.Revoke, Outcome: audit.OK, Subject: p.g.connectionID,
 			Detail: map[string]any{"kind": "grant", "app": p.g.clientName}})
 	})
-	if err != nil {
-		return fmt.Errorf("revoking a grant: %w", err)
-	}
-	return nil
 }

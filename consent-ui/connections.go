@@ -6,6 +6,7 @@ import (
 
 	"switchboard/auth"
 	"switchboard/internal/fault"
+	"switchboard/internal/origin"
 )
 
 // connectionsPage lists the apps that can act, with one of them in full.
@@ -47,7 +48,7 @@ func (u *UI) renderConnections(w http.ResponseWriter, r *http.Request, v *visit,
 	}
 	p := connectionsPage{
 		Everyone: v.here.Role.SeesAll(), Asking: r.URL.Query().Get("ask") == "revoke",
-		Address: u.resource(), Local: local(u.Issuer),
+		Address: u.resource(), Local: origin.IsLoopback(u.Issuer.Hostname()),
 	}
 	p.frame = u.frame(r, v, v.words.T("connections.title"))
 	p.Seal = p.seals("connections")

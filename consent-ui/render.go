@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/a-h/templ"
@@ -122,15 +121,6 @@ func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // resource is the address that people paste into an app.
 func (u *UI) resource() string { return u.Issuer.JoinPath("mcp").String() }
-
-// local reports whether only programs on this computer can reach an address.
-func local(u *url.URL) bool {
-	switch u.Hostname() {
-	case "localhost", "127.0.0.1", "::1":
-		return true
-	}
-	return false
-}
 
 // noteRole is how a screen reader takes a note: one about what just failed at once, any other in its turn.
 func noteRole(kind string) string {

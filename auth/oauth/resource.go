@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/ory/fosite"
+
+	"switchboard/internal/origin"
 )
 
 // errInvalidTarget is the error of RFC 8707 §2.
@@ -43,16 +45,10 @@ func (s *Server) resource(values []string) (string, error) {
 // slash at the end and no query. Clients that pass URLs through a URL class change exactly these. A fragment is
 // forbidden (RFC 8707 §2) and makes it unknown.
 func canonical(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" || u.User != nil || strings.Contains(raw, "#") {
+	u, _ := url.Parse(raw)
+	o, ok := origin.Of(u)
+	if !ok || strings.Contains(raw, "#") {
 		return ""
 	}
-	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
-	switch scheme {
-	case "http":
-		host = strings.TrimSuffix(host, ":80")
-	case "https":
-		host = strings.TrimSuffix(host, ":443")
-	}
-	return scheme + "://" + host + strings.TrimRight(u.EscapedPath(), "/")
+	return o.String() + strings.TrimRight(u.EscapedPath(), "/")
 }

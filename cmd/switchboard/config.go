@@ -10,6 +10,7 @@ import (
 
 	"switchboard/auth"
 	"switchboard/auth/oauth"
+	"switchboard/internal/origin"
 	"switchboard/internal/web"
 )
 
@@ -51,18 +52,16 @@ func (c *Config) origin() (*url.URL, error) {
 		}
 		raw = "http://localhost:" + port
 	}
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	u, _ := url.Parse(raw)
+	o, ok := origin.Of(u)
+	if !ok || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("SWITCHBOARD_URL %q is not an origin such as https://switchboard.example.com", raw)
 	}
-	u = &url.URL{Scheme: strings.ToLower(u.Scheme), Host: strings.ToLower(u.Host)}
-	if port := map[string]string{"http": "80", "https": "443"}[u.Scheme]; u.Port() == port || u.Port() == "" {
-		u.Host = strings.TrimSuffix(u.Host, ":"+u.Port())
+	o.Host = strings.TrimSuffix(o.Host, ":") // a colon without a port
+	if o.Scheme == "http" && !origin.IsLoopback(o.Hostname()) && !c.Insecure {
+		return nil, fmt.Errorf("SWITCHBOARD_URL %s would send tokens over the network in clear: use https://, or set SWITCHBOARD_INSECURE=1 on a network that you trust", o)
 	}
-	if u.Scheme == "http" && !isLoopback(u.Hostname()) && !c.Insecure {
-		return nil, fmt.Errorf("SWITCHBOARD_URL %s would send tokens over the network in clear: use https://, or set SWITCHBOARD_INSECURE=1 on a network that you trust", u)
-	}
-	return u, nil
+	return o, nil
 }
 
 // databaseNote says where people's data is kept, where that is a file on this machine.
@@ -71,11 +70,6 @@ func (c *Config) databaseNote() string {
 		return ""
 	}
 	return c.Database
-}
-
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // check refuses settings that cannot work, before anything is opened.

@@ -20,6 +20,7 @@ import (
 	"switchboard/auth/oauth"
 	consentui "switchboard/consent-ui"
 	"switchboard/internal/fault"
+	"switchboard/internal/origin"
 	"switchboard/internal/web"
 	"switchboard/mcp"
 	"switchboard/tools/kit"
@@ -43,7 +44,7 @@ func (serveCommand) Run(ctx context.Context, cfg *Config, io console, log *slog.
 	if err != nil {
 		return err
 	}
-	if host, _, _ := net.SplitHostPort(cfg.Addr); s.origin.Scheme == "http" && !isLoopback(host) {
+	if host, _, _ := net.SplitHostPort(cfg.Addr); s.origin.Scheme == "http" && !origin.IsLoopback(host) {
 		log.Warn("listening beyond this machine, in clear: put a proxy with TLS in front and set SWITCHBOARD_URL to its https address", "addr", cfg.Addr)
 	}
 	if err := welcome(ctx, cfg, p, s.origin, io); err != nil {

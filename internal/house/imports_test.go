@@ -37,6 +37,7 @@ var rooms = map[string][]string{
 	"internal/caller": {"internal/scope"},
 	"internal/seal":   {},
 	"internal/places": {},
+	"internal/origin": {},
 	"internal/store":  {"internal/caller"},
 
 	// Test rooms.

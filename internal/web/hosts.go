@@ -3,10 +3,10 @@ package web
 import (
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 
 	"switchboard/internal/fault"
+	"switchboard/internal/origin"
 )
 
 // knownHost refuses requests for a host name that is not ours. That is what stops DNS rebinding: a page on
@@ -58,9 +58,5 @@ func hostname(hostport string) string {
 
 // isLoopbackName reports whether a name means this machine wherever it is looked up, RFC 6761 §6.3.
 func isLoopbackName(name string) bool {
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(name)
-	return err == nil && ip.Unmap().IsLoopback()
+	return strings.HasSuffix(name, ".localhost") || origin.IsLoopback(name)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/rs/cors"
 
 	"switchboard/internal/fault"
+	"switchboard/internal/origin"
 )
 
 // exposed are the answer headers that a page's script may read.
@@ -35,13 +36,13 @@ func (e *Edge) Origins(next http.Handler) http.Handler {
 	})
 }
 
-func (e *Edge) admits(origin string) bool {
-	o, ok := originOf(origin)
+func (e *Edge) admits(header string) bool {
+	u, _ := url.Parse(header)
+	o, ok := origin.Of(u)
 	if !ok {
 		return false // "null" among others
 	}
-	u, err := url.Parse(o)
-	return err == nil && (e.origins[o] || isLoopbackName(hostname(u.Host)))
+	return e.origins[o.String()] || isLoopbackName(hostname(o.Host))
 }
 
 // AnyOrigin opens an endpoint to every page: on the preflight, on success and on errors. It is for the public OAuth
@@ -79,21 +80,12 @@ func answerOptions(next http.Handler, allow string) http.Handler {
 	})
 }
 
-// originOf is the serialised origin of a URL, RFC 6454 §6.2: scheme and host in lower case, the port unless it is
-// the scheme's own.
-func originOf(s string) (string, bool) {
-	u, err := url.Parse(s)
-	if err != nil || u.Host == "" || u.User != nil {
+// originOf is how a browser writes the origin of a URL in the Origin header.
+func originOf(raw string) (string, bool) {
+	u, _ := url.Parse(raw)
+	o, ok := origin.Of(u)
+	if !ok {
 		return "", false
 	}
-	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
-	switch scheme {
-	case "http":
-		host = strings.TrimSuffix(host, ":80")
-	case "https":
-		host = strings.TrimSuffix(host, ":443")
-	default:
-		return "", false
-	}
-	return scheme + "://" + host, true
+	return o.String(), true
 }

@@ -1,0 +1,33 @@
+// Package origin has the two questions about URLs on which security decisions rest: which origin a URL is of, and
+// whether a name means this machine.
+package origin
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// Of is the origin of an http or https URL, RFC 6454 §4 and §6.2: scheme and host in lower case, the port unless it
+// is the scheme's own. Anything else, nil and a URL with a user name in it among it, has none.
+func Of(u *url.URL) (*url.URL, bool) {
+	if u == nil || u.Host == "" || u.User != nil {
+		return nil, false
+	}
+	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	switch scheme {
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	default:
+		return nil, false
+	}
+	return &url.URL{Scheme: scheme, Host: host}, true
+}
+
+// IsLoopback reports whether a host name, without a port or brackets, is localhost or an address of this machine.
+func IsLoopback(name string) bool {
+	ip, err := netip.ParseAddr(name)
+	return name == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}

@@ -12,6 +12,7 @@ import (
 	"switchboard/internal/audit"
 	"switchboard/internal/caller"
 	"switchboard/internal/scope"
+	"switchboard/internal/trial"
 )
 
 func TestTheLogSpeaksTheLanguageOfTheOrganization(t *testing.T) {
@@ -41,8 +42,8 @@ func TestTheLogSpeaksTheLanguageOfTheOrganization(t *testing.T) {
 		b := newBrowser(t, serveWorld(t, w).URL)
 		b.signIn(amira)
 		got := []string{}
-		for _, row := range b.get("/audit").all("tr", func(n *html.Node) bool { return has(n, "data-action") }) {
-			said := textOf(descendants(row, "span", func(n *html.Node) bool { return attr(n, "class") == "d" })[2])
+		for _, row := range b.get("/audit").all("tr", func(n *html.Node) bool { return trial.HasAttr(n, "data-action") }) {
+			said := textOf(descendants(row, "span", func(n *html.Node) bool { return trial.Attr(n, "class") == "d" })[2])
 			names, values := descendants(row, "dt", nil), descendants(row, "dd", nil)
 			for i := 4; i < len(names); i++ { // after the entry's id, time, subject and request
 				said += "|" + textOf(names[i]) + "=" + textOf(values[i])

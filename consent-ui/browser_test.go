@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/html"
 
 	"switchboard/auth/accounts"
+	"switchboard/internal/trial"
 )
 
 // browser is a cookie jar that looks at pages and posts their forms, and does not follow redirects.
@@ -125,24 +126,6 @@ func descendants(root *html.Node, tag string, keep func(*html.Node) bool) []*htm
 	return out
 }
 
-func attr(n *html.Node, name string) string {
-	for _, a := range n.Attr {
-		if a.Key == name {
-			return a.Val
-		}
-	}
-	return ""
-}
-
-func has(n *html.Node, name string) bool {
-	for _, a := range n.Attr {
-		if a.Key == name {
-			return true
-		}
-	}
-	return false
-}
-
 func textOf(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
@@ -156,7 +139,7 @@ func textOf(n *html.Node) string {
 // form is what a browser would post with the form that goes to action, no button pressed.
 func (p *page) form(action string) url.Values {
 	p.t.Helper()
-	forms := p.all("form", func(n *html.Node) bool { return attr(n, "action") == action })
+	forms := p.all("form", func(n *html.Node) bool { return trial.Attr(n, "action") == action })
 	if len(forms) == 0 {
 		p.t.Fatalf("no form goes to %s on a page with status %d", action, p.status)
 	}
@@ -168,10 +151,10 @@ func (p *page) formWith(name, value string) (action string, form url.Values) {
 	p.t.Helper()
 	for _, f := range p.all("form", nil) {
 		for _, b := range descendants(f, "button", nil) {
-			if attr(b, "name") == name && attr(b, "value") == value && attr(b, "type") != "button" {
+			if trial.Attr(b, "name") == name && trial.Attr(b, "value") == value && trial.Attr(b, "type") != "button" {
 				form = values(f)
 				form.Set(name, value)
-				return attr(f, "action"), form
+				return trial.Attr(f, "action"), form
 			}
 		}
 	}
@@ -182,19 +165,19 @@ func (p *page) formWith(name, value string) (action string, form url.Values) {
 func values(form *html.Node) url.Values {
 	v := url.Values{}
 	for _, in := range descendants(form, "input", nil) {
-		kind := attr(in, "type")
-		if (kind == "checkbox" || kind == "radio") && !has(in, "checked") {
+		kind := trial.Attr(in, "type")
+		if (kind == "checkbox" || kind == "radio") && !trial.HasAttr(in, "checked") {
 			continue
 		}
-		if name := attr(in, "name"); name != "" {
-			v.Add(name, attr(in, "value"))
+		if name := trial.Attr(in, "name"); name != "" {
+			v.Add(name, trial.Attr(in, "value"))
 		}
 	}
 	for _, sel := range descendants(form, "select", nil) {
 		options := descendants(sel, "option", nil)
 		for i, o := range options {
-			if has(o, "selected") || i == 0 {
-				v.Set(attr(sel, "name"), attr(o, "value"))
+			if trial.HasAttr(o, "selected") || i == 0 {
+				v.Set(trial.Attr(sel, "name"), trial.Attr(o, "value"))
 			}
 		}
 	}

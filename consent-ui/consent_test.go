@@ -13,6 +13,7 @@ import (
 	"switchboard/auth/accounts"
 	"switchboard/auth/oauth"
 	"switchboard/internal/scope"
+	"switchboard/internal/trial"
 )
 
 // ask begins a request for scopes and opens the page about it.
@@ -23,11 +24,11 @@ func ask(b *browser, scopes string) (at string, p *page) {
 
 // boxes are the values of the checkboxes, those that are ticked first.
 func boxes(p *page) (ticked, unticked []string) {
-	for _, box := range p.all("input", func(n *html.Node) bool { return attr(n, "name") == "scope" }) {
-		if has(box, "checked") {
-			ticked = append(ticked, attr(box, "value"))
+	for _, box := range p.all("input", func(n *html.Node) bool { return trial.Attr(n, "name") == "scope" }) {
+		if trial.HasAttr(box, "checked") {
+			ticked = append(ticked, trial.Attr(box, "value"))
 		} else {
-			unticked = append(unticked, attr(box, "value"))
+			unticked = append(unticked, trial.Attr(box, "value"))
 		}
 	}
 	return ticked, unticked
@@ -131,7 +132,7 @@ func TestReadingOnlyIsOfferedWhereItIsAMiddleWay(t *testing.T) {
 		b := newBrowser(t, serveWorld(t, newWorld()).URL)
 		b.signIn(amira)
 		_, p := ask(b, asked)
-		if got := len(p.all("button", func(n *html.Node) bool { return attr(n, "value") == "approve_read" })); got != want {
+		if got := len(p.all("button", func(n *html.Node) bool { return trial.Attr(n, "value") == "approve_read" })); got != want {
 			t.Errorf("%s: %d buttons, want %d", asked, got, want)
 		}
 	}
@@ -143,8 +144,8 @@ func TestARoleThatAllowsNothingLeavesOneAnswer(t *testing.T) {
 	b := newBrowser(t, serveWorld(t, w).URL)
 	b.signIn(amira)
 	_, p := ask(b, "org:write")
-	buttons := p.all("button", func(n *html.Node) bool { return attr(n, "name") == "decision" })
-	if len(buttons) != 1 || attr(buttons[0], "value") != "deny" {
+	buttons := p.all("button", func(n *html.Node) bool { return trial.Attr(n, "name") == "decision" })
+	if len(buttons) != 1 || trial.Attr(buttons[0], "value") != "deny" {
 		t.Errorf("%d answers, want only deny", len(buttons))
 	}
 }
@@ -201,7 +202,7 @@ func TestWhereTheAnswerGoesIsSaidLast(t *testing.T) {
 		tt.pending.Requested = scope.Of("contacts:read")
 		w.pending[id] = tt.pending
 		p := b.get(at)
-		hosts := descendants(p.all("aside", nil)[0], "span", func(n *html.Node) bool { return attr(n, "class") == "host" })
+		hosts := descendants(p.all("aside", nil)[0], "span", func(n *html.Node) bool { return trial.Attr(n, "class") == "host" })
 		if last := textOf(hosts[len(hosts)-1]); last != tt.want {
 			t.Errorf("%s: the last host is %q, want %q", tt.pending.RedirectURI, last, tt.want)
 		}

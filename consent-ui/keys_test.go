@@ -12,6 +12,7 @@ import (
 
 	"switchboard/auth"
 	"switchboard/internal/scope"
+	"switchboard/internal/trial"
 )
 
 func TestAScriptCanMakeAndRevokeAKey(t *testing.T) {
@@ -23,7 +24,7 @@ func TestAScriptCanMakeAndRevokeAKey(t *testing.T) {
 	form["scope"] = []string{"contacts:read contacts:write", "org:read"}
 	form.Set("expires", "30d")
 	p := b.post(action, form)
-	shown := p.all("code", func(n *html.Node) bool { return attr(n, "id") == "key" })
+	shown := p.all("code", func(n *html.Node) bool { return trial.Attr(n, "id") == "key" })
 	if p.status != http.StatusOK || len(shown) != 1 || !strings.HasPrefix(textOf(shown[0]), "sb_live_") {
 		t.Fatalf("status %d, %d keys shown", p.status, len(shown))
 	}
@@ -58,8 +59,8 @@ func TestAKeyThatIsRefusedMarksTheField(t *testing.T) {
 		p := b.post("/keys", form)
 		marked := []string{}
 		for n := range p.root.Descendants() {
-			if attr(n, "aria-invalid") == "true" {
-				marked = append(marked, attr(n, "aria-describedby"))
+			if trial.Attr(n, "aria-invalid") == "true" {
+				marked = append(marked, trial.Attr(n, "aria-describedby"))
 			}
 		}
 		if diff := cmp.Diff([]string{field + "-error"}, marked); diff != "" || p.status != http.StatusUnprocessableEntity || len(w.newKeys) != 0 {

@@ -17,6 +17,7 @@ import (
 	"switchboard/internal/audit"
 	"switchboard/internal/caller"
 	"switchboard/internal/scope"
+	"switchboard/internal/trial"
 )
 
 func TestEveryPageCarriesTheHeaders(t *testing.T) {
@@ -61,7 +62,7 @@ func TestNoPageNeedsWhatThePolicyForbids(t *testing.T) {
 					t.Errorf("%s: <%s %s=%q>", path, n.Data, a.Key, a.Val)
 				}
 			}
-			if n.Type == html.ElementNode && (n.Data == "style" || n.Data == "script" && attr(n, "src") == "") {
+			if n.Type == html.ElementNode && (n.Data == "style" || n.Data == "script" && trial.Attr(n, "src") == "") {
 				t.Errorf("%s: an inline <%s>", path, n.Data)
 			}
 		}
@@ -84,20 +85,20 @@ func TestEveryFieldHasALabelAndEveryIDIsThereOnce(t *testing.T) {
 		title := textOf(p.all("title", nil)[0])
 		labels, ids := map[string]bool{}, map[string]int{}
 		for _, l := range p.all("label", nil) {
-			labels[attr(l, "for")] = true
+			labels[trial.Attr(l, "for")] = true
 		}
 		for n := range p.root.Descendants() {
-			if id := attr(n, "id"); id != "" {
+			if id := trial.Attr(n, "id"); id != "" {
 				ids[id]++
 			}
 		}
 		for n := range p.root.Descendants() {
-			field := n.Type == html.ElementNode && (n.Data == "input" && attr(n, "type") != "hidden" || n.Data == "select")
-			if field && !labels[attr(n, "id")] && n.Parent.Data != "label" {
-				t.Errorf("%s: %s %s has no label", title, n.Data, attr(n, "name"))
+			field := n.Type == html.ElementNode && (n.Data == "input" && trial.Attr(n, "type") != "hidden" || n.Data == "select")
+			if field && !labels[trial.Attr(n, "id")] && n.Parent.Data != "label" {
+				t.Errorf("%s: %s %s has no label", title, n.Data, trial.Attr(n, "name"))
 			}
 			for _, ref := range []string{"for", "aria-labelledby", "aria-describedby", "commandfor", "popovertarget", "data-copy", "data-dialog"} {
-				if id := attr(n, ref); id != "" && ids[id] != 1 {
+				if id := trial.Attr(n, ref); id != "" && ids[id] != 1 {
 					t.Errorf("%s: %s=%q points at %d elements", title, ref, id, ids[id])
 				}
 			}
@@ -197,7 +198,7 @@ func TestSetUpKeepsWhatWasTypedButThePassword(t *testing.T) {
 			t.Errorf("%s is %q, want %q", k, kept.Get(k), want)
 		}
 	}
-	if marked := p.all("input", func(n *html.Node) bool { return attr(n, "aria-invalid") == "true" }); len(marked) != 1 || attr(marked[0], "name") != "password" {
+	if marked := p.all("input", func(n *html.Node) bool { return trial.Attr(n, "aria-invalid") == "true" }); len(marked) != 1 || trial.Attr(marked[0], "name") != "password" {
 		t.Errorf("%d fields are marked", len(marked))
 	}
 	w.setupWrong = nil
@@ -236,7 +237,7 @@ func TestSetUpSaysWhereTheDataIs(t *testing.T) {
 		ui.DatabaseNote = place
 		ui.Routes(mux)
 		aside := newBrowser(t, srv.URL).get("/setup?link=link").all("aside", nil)[0]
-		if got := textOf(descendants(aside, "p", func(n *html.Node) bool { return attr(n, "class") == "small soft" })[0]); got != want {
+		if got := textOf(descendants(aside, "p", func(n *html.Node) bool { return trial.Attr(n, "class") == "small soft" })[0]); got != want {
 			t.Errorf("%q: %q, want %q", place, got, want)
 		}
 		srv.Close()
@@ -289,8 +290,8 @@ func TestTheLogShowsRowsForProgramsAndHandsItsFiltersOn(t *testing.T) {
 	b.signIn(amira)
 	p := b.get("/audit?action=sign_in&outcome=refused&who=per_amira&when=week")
 	rows := []string{}
-	for _, r := range p.all("tr", func(n *html.Node) bool { return has(n, "data-action") }) {
-		rows = append(rows, attr(r, "data-action")+" "+attr(r, "data-outcome"))
+	for _, r := range p.all("tr", func(n *html.Node) bool { return trial.HasAttr(n, "data-action") }) {
+		rows = append(rows, trial.Attr(r, "data-action")+" "+trial.Attr(r, "data-outcome"))
 	}
 	if diff := cmp.Diff([]string{"upsert_contact ok", "sign_in refused"}, rows); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -304,7 +305,7 @@ func TestTheLogShowsRowsForProgramsAndHandsItsFiltersOn(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	older := p.all("a", func(n *html.Node) bool { return textOf(n) == "Older" })
-	if len(older) != 1 || !strings.Contains(attr(older[0], "href"), "cursor=1.aud_1") || !strings.Contains(attr(older[0], "href"), "action=sign_in") {
+	if len(older) != 1 || !strings.Contains(trial.Attr(older[0], "href"), "cursor=1.aud_1") || !strings.Contains(trial.Attr(older[0], "href"), "action=sign_in") {
 		t.Error("the next page loses the filters or the cursor")
 	}
 }
@@ -315,7 +316,7 @@ func TestTheLogIsForAdmins(t *testing.T) {
 	if got := b.get("/audit"); got.status != http.StatusForbidden {
 		t.Errorf("status %d", got.status)
 	}
-	if p := b.get("/connections"); len(p.all("a", func(n *html.Node) bool { return attr(n, "href") == "/audit" })) > 0 {
+	if p := b.get("/connections"); len(p.all("a", func(n *html.Node) bool { return trial.Attr(n, "href") == "/audit" })) > 0 {
 		t.Error("a member is led to a page that refuses them")
 	}
 }
@@ -367,7 +368,7 @@ func TestTheOrganizationsLanguageWins(t *testing.T) {
 		b.header.Set("Accept-Language", tt.accept)
 		b.get("/sign-in?lang=" + tt.lang)
 		root := b.get("/sign-in").all("html", nil)[0]
-		if got := attr(root, "lang") + " " + attr(root, "dir"); got != tt.want {
+		if got := trial.Attr(root, "lang") + " " + trial.Attr(root, "dir"); got != tt.want {
 			t.Errorf("Accept-Language %q, chosen %q: %s, want %s", tt.accept, tt.lang, got, tt.want)
 		}
 	}
@@ -378,8 +379,8 @@ func TestTheOrganizationsLanguageWins(t *testing.T) {
 	b.header.Set("Accept-Language", "en")
 	b.signIn(amira)
 	for _, path := range []string{"/connections", "/keys", "/audit", "/nowhere"} {
-		if root := b.get(path).all("html", nil)[0]; attr(root, "lang") != "ar" || attr(root, "dir") != "rtl" {
-			t.Errorf("%s speaks %s", path, attr(root, "lang"))
+		if root := b.get(path).all("html", nil)[0]; trial.Attr(root, "lang") != "ar" || trial.Attr(root, "dir") != "rtl" {
+			t.Errorf("%s speaks %s", path, trial.Attr(root, "lang"))
 		}
 	}
 }
@@ -389,7 +390,7 @@ func TestAssetsAreKeptForGoodUnderTheNameOfTheirContent(t *testing.T) {
 	p := b.get("/sign-in")
 	links := append(p.all("link", nil), p.all("script", nil)...)
 	for _, n := range links {
-		path := attr(n, "href") + attr(n, "src")
+		path := trial.Attr(n, "href") + trial.Attr(n, "src")
 		got := b.get(path)
 		if got.status != http.StatusOK || got.header.Get("Cache-Control") != "public, max-age=31536000, immutable" || got.header.Get("Content-Type") == "" {
 			t.Errorf("%s: status %d, %q", path, got.status, got.header)

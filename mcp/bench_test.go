@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"switchboard/internal/audit"
+	"switchboard/internal/store/storetest"
 	"switchboard/tools/kit"
 )
 
@@ -96,7 +97,7 @@ func fullHandler(b *testing.B) (http.Handler, string) {
 	}
 	b.Cleanup(func() { _ = file.Close() })
 	log := slog.New(slog.NewJSONHandler(file, nil))
-	s := openStore(b)
+	s := storetest.Open(b)
 	tools := kit.NewRegistry(kit.Area{Name: "bench", Tools: []kit.Tool{
 		kit.New(kit.Spec{Name: "say", Title: "Say", Scope: "org:read", Doc: "Says it.", Example: `{"text":"hi"}`}, say),
 	}})

@@ -12,6 +12,7 @@ import (
 	"switchboard/internal/scope"
 	"switchboard/internal/seal"
 	"switchboard/internal/store"
+	"switchboard/internal/store/storetest"
 	"switchboard/tools/kit"
 )
 
@@ -44,7 +45,7 @@ func TestAKeyWorksOnEveryRevisionUntilItIsRevoked(t *testing.T) {
 	var key string
 	var revoke func(at store.Time)
 	w := newWorld(t, func(cfg *Config) {
-		s := openStore(t)
+		s := storetest.Open(t)
 		cfg.Auth, key = realAuth(t, s, cfg.Tools, cfg.Log)
 		revoke = func(at store.Time) { exec(t, s, `UPDATE api_keys SET revoked_at = ?`, at) }
 	})

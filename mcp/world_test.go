@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,9 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,9 +19,9 @@ import (
 	"switchboard/internal/caller"
 	"switchboard/internal/fault"
 	"switchboard/internal/scope"
-	"switchboard/internal/store"
+	"switchboard/internal/store/storetest"
+	"switchboard/internal/trial"
 	"switchboard/internal/web"
-	"switchboard/migrations"
 	"switchboard/tools/kit"
 )
 
@@ -33,7 +30,7 @@ const resource = "https://switchboard.example/mcp"
 // world is an endpoint behind the whole edge, with tools that exist for these tests only.
 type world struct {
 	url  string
-	logs *journal
+	logs *trial.Journal
 	ran  atomic.Int64 // how often a tool outside the scopes of "low" ran
 
 	entered chan struct{} // wait_for_it has started
@@ -136,9 +133,9 @@ func (w *world) tools() kit.Registry {
 
 func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Helper()
-	w := &world{logs: &journal{}, entered: make(chan struct{}, 1), ended: make(chan error, 1), stuck: make(chan struct{})}
+	w := &world{logs: &trial.Journal{}, entered: make(chan struct{}, 1), ended: make(chan error, 1), stuck: make(chan struct{})}
 	log := slog.New(slog.NewJSONHandler(w.logs, nil))
-	s := openStore(t)
+	s := storetest.Open(t)
 	w.audit = audit.New(s)
 	tools := w.tools()
 	cfg := Config{
@@ -153,19 +150,6 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Cleanup(server.Close)
 	w.url = server.URL
 	return w
-}
-
-func openStore(t testing.TB) *store.Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), store.Config{URL: filepath.Join(t.TempDir(), "test.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	if err := s.Migrate(t.Context(), migrations.FS); err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 func behindEdge(t testing.TB, h http.Handler, log *slog.Logger) http.Handler {
@@ -257,22 +241,4 @@ func (r toolResult) code(t testing.TB) fault.Code {
 // call is a tools/call message as revisions before 2026-07-28 send it.
 func call(tool, arguments string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + arguments + `}}`
-}
-
-// journal is a log that a test can read while handlers still write.
-type journal struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.b.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.b.String()
 }

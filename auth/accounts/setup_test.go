@@ -13,6 +13,7 @@ import (
 	"switchboard/internal/caller"
 	"switchboard/internal/scope"
 	"switchboard/internal/store"
+	"switchboard/internal/trial"
 )
 
 func (w *world) link() string {
@@ -78,7 +79,7 @@ func TestTwoSetupLinksAtOnceMakeOneOwner(t *testing.T) {
 		w := newWorld(t)
 		links := []string{w.link(), w.link(), w.link(), w.link()}
 		won := 0
-		for _, err := range parallel(8, func(i int) error {
+		for _, err := range trial.Parallel(8, func(i int) error {
 			in := first()
 			in.Organization, in.Email = "Harbor"+string(rune('A'+i)), string(rune('a'+i))+"@harbor.example"
 			_, err := w.CompleteSetup(t.Context(), links[i/2], in)

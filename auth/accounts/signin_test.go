@@ -15,6 +15,7 @@ import (
 	"switchboard/internal/caller"
 	"switchboard/internal/scope"
 	"switchboard/internal/store"
+	"switchboard/internal/trial"
 )
 
 func TestSignInKnowsTheRightPasswordAndHasOneAnswerToEverythingElse(t *testing.T) {
@@ -239,7 +240,7 @@ func TestGuessesAtOnceDoNotSlipThroughTogether(t *testing.T) {
 	w := newWorld(t)
 	w.user("amira@harbor.example", "Harbor", scope.Owner)
 	got := map[string]int{}
-	for _, outcome := range parallel(40, func(i int) string { return w.try("amira@harbor.example", "wrong", fmt.Sprintf("192.0.2.%d", i)) }) {
+	for _, outcome := range trial.Parallel(40, func(i int) string { return w.try("amira@harbor.example", "wrong", fmt.Sprintf("192.0.2.%d", i)) }) {
 		got[outcome]++
 	}
 	if diff := cmp.Diff(map[string]int{"mismatch": 5, "throttled": 35}, got); diff != "" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"switchboard/internal/audit"
@@ -64,21 +63,5 @@ func (w *world) recorded(org Organization) []audit.Entry {
 		e.ID, e.At = "", store.Time{}
 		out = append([]audit.Entry{e}, out...)
 	}
-	return out
-}
-
-// parallel runs f n times at once and collects what it returns.
-func parallel[T any](n int, f func(i int) T) []T {
-	out := make([]T, n)
-	start := make(chan struct{})
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			<-start
-			out[i] = f(i)
-		})
-	}
-	close(start)
-	wg.Wait()
 	return out
 }

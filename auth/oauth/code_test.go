@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"switchboard/internal/trial"
 )
 
 func TestACodeIsWorthOnePairOfTokens(t *testing.T) {
@@ -42,7 +44,7 @@ func TestOfTwentyExchangesAtOnceOneWinsAndItsTokensLive(t *testing.T) {
 		code := w.code("org:read")
 		var winner answer
 		won := 0
-		for _, got := range parallel(20, func(int) answer { return w.exchange(code) }) {
+		for _, got := range trial.Parallel(20, func(int) answer { return w.exchange(code) }) {
 			if got.Status == 200 {
 				won++
 				winner = got
@@ -65,7 +67,7 @@ func TestOfExchangesOnTwoServersOneWins(t *testing.T) {
 	servers := []*world{w, w.replica()}
 	code := w.code("org:read")
 	won := []answer{}
-	for _, got := range parallel(20, func(i int) answer { return servers[i%2].exchange(code) }) {
+	for _, got := range trial.Parallel(20, func(i int) answer { return servers[i%2].exchange(code) }) {
 		if got.Status == 200 {
 			won = append(won, got)
 		} else if got != refusal(400, "invalid_grant") {
@@ -127,7 +129,7 @@ func TestARaceOfARightAndAWrongVerifierLeavesNothingToTheWrongOne(t *testing.T) 
 	w := newWorld(t)
 	for range 5 {
 		code := w.code("org:read")
-		got := parallel(8, func(i int) answer {
+		got := trial.Parallel(8, func(i int) answer {
 			if i%2 == 0 {
 				return w.exchange(code)
 			}

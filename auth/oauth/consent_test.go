@@ -13,6 +13,7 @@ import (
 	"switchboard/internal/audit"
 	"switchboard/internal/scope"
 	"switchboard/internal/store"
+	"switchboard/internal/trial"
 )
 
 func TestAPersonSeesWhoAsksForWhatAndWhereTheAnswerGoes(t *testing.T) {
@@ -218,7 +219,7 @@ func TestAFormPostedManyTimesAtOnceMakesOneCode(t *testing.T) {
 		location string
 		err      error
 	}
-	got := parallel(12, func(int) outcome {
+	got := trial.Parallel(12, func(int) outcome {
 		location, err := w.server.Decide(t.Context(), id, browser, w.yes("org:read"))
 		return outcome{location, err}
 	})
@@ -241,7 +242,7 @@ func TestTwoRequestsApprovedAtOnceShareAConnection(t *testing.T) {
 	for range 8 {
 		ids = append(ids, w.mustBegin(query(w.desktop, "scope", "org:read")))
 	}
-	for i, got := range parallel(8, func(i int) url.Values {
+	for i, got := range trial.Parallel(8, func(i int) url.Values {
 		answer, err := w.decide(ids[i], w.yes("org:read"))
 		if err != nil {
 			t.Error(err)

@@ -7,13 +7,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"switchboard/internal/trial"
 )
 
 func TestParallelRefreshesGetOneAndTheSamePairAndItLives(t *testing.T) {
 	for _, n := range []int{20, 200} {
 		w := newWorld(t)
 		first := w.tokens("org:read contacts:read")
-		got := parallel(n, func(int) answer { return w.refresh(first.Refresh) })
+		got := trial.Parallel(n, func(int) answer { return w.refresh(first.Refresh) })
 		for _, a := range got {
 			if diff := cmp.Diff(got[0], a, cmpopts.IgnoreFields(answer{}, "Expires")); diff != "" || a.Status != 200 || a.Expires < 3590 {
 				t.Fatalf("%d refreshes: %+v\n%s", n, a, diff)
@@ -38,7 +40,7 @@ func TestParallelRefreshesOnTwoServersGetOnePairToo(t *testing.T) {
 	servers := []*world{w, w.replica()}
 	first := w.tokens("org:read")
 	for range 5 {
-		got := parallel(40, func(i int) answer { return servers[i%2].refresh(first.Refresh) })
+		got := trial.Parallel(40, func(i int) answer { return servers[i%2].refresh(first.Refresh) })
 		for _, a := range got {
 			if diff := cmp.Diff(got[0], a, cmpopts.IgnoreFields(answer{}, "Expires")); diff != "" || a.Status != 200 {
 				t.Fatalf("%+v\n%s", a, diff)

@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -15,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,6 +26,7 @@ import (
 	"switchboard/internal/seal"
 	"switchboard/internal/store"
 	"switchboard/internal/store/storetest"
+	"switchboard/internal/trial"
 	"switchboard/migrations"
 )
 
@@ -67,7 +66,7 @@ type world struct {
 	auth     *auth.Auth
 	server   *Server
 	mux      *http.ServeMux
-	logs     *logbook
+	logs     *trial.Journal
 
 	people            map[scope.Role]accounts.Person
 	org, otherOrg     accounts.Organization
@@ -79,7 +78,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, url: storetest.URL(t), keys: filepath.Join(t.TempDir(), "keys"), logs: &logbook{}, people: map[scope.Role]accounts.Person{}}
+	w := &world{t: t, url: storetest.URL(t), keys: filepath.Join(t.TempDir(), "keys"), logs: &trial.Journal{}, people: map[scope.Role]accounts.Person{}}
 	w.store = w.open()
 	w.writeKeys("k1")
 	w.serve(w.ring(), lifetimes)
@@ -377,38 +376,4 @@ func (w *world) exec(query string, args ...any) {
 	if _, err := w.store.Exec(w.t.Context(), query, args...); err != nil {
 		w.t.Fatal(err)
 	}
-}
-
-// parallel runs f n times at once and collects what it returns.
-func parallel[T any](n int, f func(i int) T) []T {
-	out := make([]T, n)
-	start := make(chan struct{})
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			<-start
-			out[i] = f(i)
-		})
-	}
-	close(start)
-	wg.Wait()
-	return out
-}
-
-// logbook keeps log lines.
-type logbook struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logbook) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logbook) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"switchboard/internal/trial"
 )
 
 // script is a person without a browser: an HTTP client with cookies that reads forms and posts them.
@@ -122,17 +124,17 @@ func formWith(t *testing.T, a answer, name string) form {
 }
 
 func readForm(n *html.Node) form {
-	f := form{action: attribute(n, "action"), values: url.Values{}, fields: map[string]string{}}
+	f := form{action: trial.Attr(n, "action"), values: url.Values{}, fields: map[string]string{}}
 	for c := range n.Descendants() {
-		name := attribute(c, "name")
+		name := trial.Attr(c, "name")
 		if c.Type != html.ElementNode || name == "" {
 			continue
 		}
-		kind, value := attribute(c, "type"), attribute(c, "value")
+		kind, value := trial.Attr(c, "type"), trial.Attr(c, "value")
 		f.fields[name] = value
 		switch {
 		case c.Data == "input" && (kind == "checkbox" || kind == "radio"):
-			if has(c, "checked") {
+			if trial.HasAttr(c, "checked") {
 				f.values.Add(name, value)
 			}
 		case c.Data == "input" && kind != "submit":
@@ -150,32 +152,14 @@ func selected(n *html.Node) string {
 		if o.Type != html.ElementNode || o.Data != "option" {
 			continue
 		}
-		if has(o, "selected") {
-			return attribute(o, "value")
+		if trial.HasAttr(o, "selected") {
+			return trial.Attr(o, "value")
 		}
 		if !found {
-			first, found = attribute(o, "value"), true
+			first, found = trial.Attr(o, "value"), true
 		}
 	}
 	return first
-}
-
-func attribute(n *html.Node, name string) string {
-	for _, a := range n.Attr {
-		if a.Key == name {
-			return a.Val
-		}
-	}
-	return ""
-}
-
-func has(n *html.Node, name string) bool {
-	for _, a := range n.Attr {
-		if a.Key == name {
-			return true
-		}
-	}
-	return false
 }
 
 // register registers a client.

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +20,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"switchboard/internal/store"
+	"switchboard/internal/trial"
 )
 
 const binary = "../../bin/switchboard"
@@ -39,7 +38,7 @@ type server struct {
 	dir    string
 	env    []string
 	cmd    *exec.Cmd
-	logs   *buffer
+	logs   *trial.Journal
 	exited chan struct{}
 }
 
@@ -73,7 +72,7 @@ func (s *server) launch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.logs == nil {
-		s.logs = &buffer{}
+		s.logs = &trial.Journal{}
 	}
 	s.cmd = exec.Command(bin)
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.env, s.logs, s.logs
@@ -176,22 +175,4 @@ func freePort(t *testing.T) string {
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return port
-}
-
-// buffer keeps what the server printed.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,32 +11,18 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 
 	"switchboard/internal/caller"
 	"switchboard/internal/fault"
+	"switchboard/internal/trial"
 )
 
-// journal is a log that a test can read while handlers still write.
-type journal struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.b.Write(p)
-}
-
 // lines are the log records.
-func (j *journal) lines(t *testing.T) []map[string]any {
+func lines(t *testing.T, j *trial.Journal) []map[string]any {
 	t.Helper()
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	var out []map[string]any
-	for line := range strings.Lines(j.b.String()) {
+	for line := range strings.Lines(j.String()) {
 		var m map[string]any
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			t.Fatalf("%s: %v", line, err)
@@ -47,13 +32,13 @@ func (j *journal) lines(t *testing.T) []map[string]any {
 	return out
 }
 
-func newEdge(t *testing.T, public string, change ...func(*Config)) (*Edge, *journal) {
+func newEdge(t *testing.T, public string, change ...func(*Config)) (*Edge, *trial.Journal) {
 	t.Helper()
 	u, err := url.Parse(public)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &journal{}
+	j := &trial.Journal{}
 	cfg := Config{URL: u, Log: slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, c := range change {
 		c(&cfg)
@@ -222,7 +207,7 @@ func TestTheAccessLogNamesTheRouteAndNothingThatAClientWrote(t *testing.T) {
 	ask(h, "CANARY", "/healthz", "public.example")
 	ask(h, http.MethodGet, "/x", "canary.example")
 
-	lines := j.lines(t)
+	lines := lines(t, j)
 	var got []string
 	for _, l := range lines {
 		got = append(got, fmt.Sprint(l["level"], " ", l["msg"], " ", l["method"], " ", l["route"], " ", l["status"], " ", l["bytes"], " ", l["org"], " ", l["conn"]))
@@ -241,7 +226,7 @@ func TestTheAccessLogNamesTheRouteAndNothingThatAClientWrote(t *testing.T) {
 			t.Errorf("line %d: %q, want %q", i, got, want[i])
 		}
 	}
-	if raw := j.b.String(); strings.Contains(strings.ToLower(raw), "canary") {
+	if raw := j.String(); strings.Contains(strings.ToLower(raw), "canary") {
 		t.Errorf("the log repeats a client: %s", raw)
 	}
 	if id := w.Header().Get(RequestIDHeader); id != lines[0]["request"] || !strings.HasPrefix(id, "req_") {
@@ -270,7 +255,7 @@ func TestAPanicIsA500InTheCallersFormat(t *testing.T) {
 		t.Errorf("a person got %d %s", w.Code, w.Body)
 	}
 	var stacks int
-	for _, l := range j.lines(t) {
+	for _, l := range lines(t, j) {
 		if l["msg"] == "panic" && l["err"] == "boom" && strings.Contains(fmt.Sprint(l["stack"]), "web_test.go") {
 			stacks++
 		}

@@ -131,10 +131,7 @@ func (u *UI) identify(r *http.Request, v *visit) (*http.Request, error) {
 // and caller cannot differ.
 func (v *visit) caller() caller.Caller {
 	p := v.session.Person
-	return caller.Caller{
-		Org: v.here.Organization.ID, Person: p.ID, PersonName: p.Display(), Role: v.here.Role,
-		Via: caller.Browser, ID: v.session.ID, Name: "Web page",
-	}
+	return caller.Caller{Org: v.here.Organization.ID, Person: p.ID, PersonName: p.Display(), Role: v.here.Role}.InBrowser(v.session.ID)
 }
 
 // protect sets the headers that every page carries.

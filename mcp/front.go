@@ -26,11 +26,6 @@ const versionHeader = "Mcp-Protocol-Version"
 // ServeHTTP answers one HTTP request. Who is calling comes before everything else, whatever the method: clients
 // look for the challenge with GET and HEAD too.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodOptions {
-		w.Header().Set("Allow", "POST, OPTIONS")
-		w.WriteHeader(http.StatusNoContent)
-		return
-	}
 	c, err := h.auth.Authenticate(r, h.resource)
 	if err != nil {
 		h.auth.Challenge(w, h.resource, err)

@@ -113,8 +113,8 @@ func (a *Accounts) CompleteSetup(ctx context.Context, link string, in Setup) (Pe
 		if _, err := a.setRole(ctx, p.ID, o.ID, scope.Owner); err != nil {
 			return err
 		}
-		owner := caller.Caller{Org: o.ID, Person: p.ID, PersonName: p.Display(), Role: scope.Owner, Via: caller.Browser, Name: "Web page"}
-		return a.Audit.Append(caller.With(ctx, owner), audit.Record{Action: audit.UserCreate, Outcome: audit.OK, Subject: p.ID, Detail: map[string]any{"role": string(scope.Owner)}})
+		owner := caller.Caller{Org: o.ID, Person: p.ID, PersonName: p.Display(), Role: scope.Owner}
+		return a.Audit.Append(caller.With(ctx, owner.InBrowser("")), audit.Record{Action: audit.UserCreate, Outcome: audit.OK, Subject: p.ID, Detail: map[string]any{"role": string(scope.Owner)}})
 	})
 	return p, err
 }

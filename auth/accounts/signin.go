@@ -79,8 +79,8 @@ func (a *Accounts) auditSignIn(ctx context.Context, p Person, ok bool) error {
 	}
 	return a.Store.Tx(ctx, func(ctx context.Context) error {
 		for _, m := range memberships {
-			who := caller.Caller{Org: m.Organization.ID, Person: p.ID, PersonName: p.Display(), Role: m.Role, Via: caller.Browser, Name: "Web page"}
-			if err := a.Audit.Append(caller.With(ctx, who), record); err != nil {
+			who := caller.Caller{Org: m.Organization.ID, Person: p.ID, PersonName: p.Display(), Role: m.Role}
+			if err := a.Audit.Append(caller.With(ctx, who.InBrowser("")), record); err != nil {
 				return err
 			}
 		}

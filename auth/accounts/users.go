@@ -79,7 +79,7 @@ func (a *Accounts) CreateUser(ctx context.Context, n NewUser) (CreatedUser, erro
 		if out.PreviousRole, err = a.setRole(ctx, out.Person.ID, out.Organization.ID, n.Role); err != nil {
 			return err
 		}
-		operator := caller.Caller{Org: out.Organization.ID, Via: caller.System, Name: "Command line"}
+		operator := caller.Caller{Org: out.Organization.ID}.AtCommandLine()
 		return a.Audit.Append(caller.With(ctx, operator), audit.Record{
 			Action: audit.UserCreate, Outcome: audit.OK, Subject: out.Person.ID, Detail: map[string]any{"role": string(n.Role)},
 		})
@@ -167,7 +167,7 @@ func (a *Accounts) SetPassword(ctx context.Context, email, password string) (Per
 			return err
 		}
 		for _, m := range memberships {
-			operator := caller.Caller{Org: m.Organization.ID, Via: caller.System, Name: "Command line"}
+			operator := caller.Caller{Org: m.Organization.ID}.AtCommandLine()
 			if err := a.Audit.Append(caller.With(ctx, operator), audit.Record{Action: audit.PasswordSet, Outcome: audit.OK, Subject: p.ID}); err != nil {
 				return err
 			}
@@ -200,8 +200,7 @@ func (a *Accounts) FirstOwner(ctx context.Context, orgID string) (Person, error)
 // Operator is a person acting from the command line in an organization.
 func (a *Accounts) Operator(ctx context.Context, p Person, orgID string) (caller.Caller, error) {
 	c, err := a.Member(ctx, p, orgID)
-	c.Via, c.Name = caller.System, "Command line"
-	return c, err
+	return c.AtCommandLine(), err
 }
 
 // setRole makes a person a member with this role and returns the role they had, "" for a new member.
@@ -211,12 +210,12 @@ func (a *Accounts) setRole(ctx context.Context, personID, orgID string, role sco
 	case errors.Is(err, ErrNoMember):
 		m := membership{OrgID: orgID, PersonID: personID, Role: role, CreatedAt: store.Now()}
 		err = a.Store.DB(ctx).Create(&m).Error
-	case err == nil && before == scope.Owner && role != scope.Owner:
-		if err := a.notLastOwner(ctx, orgID); err != nil {
-			return "", err
-		}
-		err = a.Store.DB(ctx).Model(&membership{}).Where("org_id = ? AND person_id = ?", orgID, personID).Update("role", role).Error
 	case err == nil && before != role:
+		if before == scope.Owner {
+			if err := a.notLastOwner(ctx, orgID); err != nil {
+				return "", err
+			}
+		}
 		err = a.Store.DB(ctx).Model(&membership{}).Where("org_id = ? AND person_id = ?", orgID, personID).Update("role", role).Error
 	}
 	if err != nil {

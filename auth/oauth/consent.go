@@ -181,8 +181,7 @@ func (s *Server) member(ctx context.Context, d Decision) (caller.Caller, error) 
 	if errors.Is(err, accounts.ErrNoMember) {
 		return caller.Caller{}, nil
 	}
-	c.Via, c.Name = caller.Browser, "Web page"
-	return c, err
+	return c.InBrowser(""), err
 }
 
 // decide takes the request and does what was decided. It returns "" when somebody else took it first.
@@ -313,7 +312,6 @@ func (s *Server) takeBack(ctx context.Context, row *consentRequest, a *authoriza
 	if err != nil {
 		return "", fmt.Errorf("taking a consent back: %w", err)
 	}
-	who := c.g.caller()
-	who.Via, who.ID, who.Name = caller.Browser, "", "Web page"
+	who := c.g.caller().InBrowser("")
 	return s.deny(a), s.auditConsent(ctx, who, a, audit.Record{Outcome: audit.Refused, Code: fault.Forbidden, Subject: c.g.connectionID}, nil)
 }

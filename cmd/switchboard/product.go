@@ -31,7 +31,7 @@ type product struct {
 }
 
 func open(ctx context.Context, cfg *Config, log *slog.Logger) (*product, error) {
-	origin, err := cfg.origin()
+	public, err := cfg.origin()
 	if err != nil {
 		return nil, err
 	}
@@ -57,9 +57,9 @@ func open(ctx context.Context, cfg *Config, log *slog.Logger) (*product, error) 
 	}
 	p.audit = audit.New(p.store)
 	p.accounts = accounts.New(accounts.Config{Store: p.store, Secrets: p.secrets, Audit: p.audit, Log: log})
-	p.tools = tools.All(tools.Deps{Store: p.store, Organizations: organizations{p.accounts}, URL: origin.String()})
+	p.tools = tools.All(tools.Deps{Store: p.store, Organizations: organizations{p.accounts}, URL: public.String()})
 	p.scopes = scope.NewCatalog(tools.Groups(), tools.Umbrellas(), p.tools.Needed())
-	p.auth = auth.New(auth.Config{Store: p.store, Secrets: p.secrets, Accounts: p.accounts, Audit: p.audit, Scopes: p.scopes, Log: log, Issuer: origin.String()})
+	p.auth = auth.New(auth.Config{Store: p.store, Secrets: p.secrets, Accounts: p.accounts, Audit: p.audit, Scopes: p.scopes, Log: log, Issuer: public.String()})
 	return p, nil
 }
 

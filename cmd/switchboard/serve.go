@@ -69,7 +69,7 @@ type server struct {
 
 // wire puts the faces on one mux.
 func wire(cfg *Config, p *product) (*server, error) {
-	origin, err := cfg.origin()
+	public, err := cfg.origin()
 	if err != nil {
 		return nil, err
 	}
@@ -77,9 +77,9 @@ func wire(cfg *Config, p *product) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	resource := origin.String() + "/mcp"
+	resource := public.String() + "/mcp"
 	issuer := oauth.New(oauth.Config{
-		Issuer: origin.String(), Resources: []string{resource}, Name: "Switchboard",
+		Issuer: public.String(), Resources: []string{resource}, Name: "Switchboard",
 		Store: p.store, Secrets: p.secrets, Accounts: p.accounts, Audit: p.audit, Scopes: p.scopes, Lifetimes: cfg.lifetimes(),
 		Unlimited: cfg.RatePerMinute == 0, Log: p.log,
 	})
@@ -88,13 +88,13 @@ func wire(cfg *Config, p *product) (*server, error) {
 		Auth: p.auth, Tools: p.tools, Runner: runner, Version: version, Resource: resource, RatePerMinute: cfg.RatePerMinute, Log: p.log,
 	})
 	pages, err := consentui.New(consentui.Config{
-		Issuer: origin, Accounts: p.accounts, Auth: p.auth, OAuth: issuer, Audit: p.audit, Tools: p.tools, Log: p.log, Version: version,
+		Issuer: public, Accounts: p.accounts, Auth: p.auth, OAuth: issuer, Audit: p.audit, Tools: p.tools, Log: p.log, Version: version,
 		FormKeys: p.formKeys(), IdleEnd: cfg.RefreshTTL, DatabaseNote: cfg.databaseNote(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	edge, err := web.New(web.Config{URL: origin, Hosts: cfg.Hosts, Origins: cfg.Origins, TrustedProxies: proxies, Log: p.log, ErrorPage: pages.ErrorPage})
+	edge, err := web.New(web.Config{URL: public, Hosts: cfg.Hosts, Origins: cfg.Origins, TrustedProxies: proxies, Log: p.log, ErrorPage: pages.ErrorPage})
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func wire(cfg *Config, p *product) (*server, error) {
 	})
 	mux.HandleFunc("/readyz", p.ready)
 	mux.Handle("/", edge.Canonical(face))
-	return &server{origin, edge.Handler(mux), issuer, tools, runner}, nil
+	return &server{public, edge.Handler(mux), issuer, tools, runner}, nil
 }
 
 // noEndpoint answers below /mcp, where clients look for metadata that is under /.well-known.

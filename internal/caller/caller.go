@@ -35,6 +35,18 @@ type Caller struct {
 	Granted scope.Set
 }
 
+// InBrowser is c at a page of ours; session is "" where there is none yet.
+func (c Caller) InBrowser(session string) Caller {
+	c.Via, c.ID, c.Name = Browser, session, "Web page"
+	return c
+}
+
+// AtCommandLine is c, or nobody in particular, as the operator.
+func (c Caller) AtCommandLine() Caller {
+	c.Via, c.ID, c.Name = System, "", "Command line"
+	return c
+}
+
 type callerKey struct{}
 
 // With returns a context in which c is the caller.

@@ -18,6 +18,7 @@ type Connection struct {
 	ID                   string
 	PersonID, PersonName string
 	ClientID, ClientName string
+	ClientHost           string    // of the document that its id is the address of; "" without one
 	RedirectHost         string    // where the answer of its last sign-in went
 	Scopes               scope.Set // what its live grants hold together
 	CreatedAt, UsedAt    time.Time // UsedAt is zero when it was never used
@@ -35,6 +36,7 @@ type Grant struct {
 const (
 	ByPerson = "person"        // somebody pressed Revoke
 	ByReuse  = "refresh_reuse" // a refresh token was used again
+	ByBlock  = "client_block"  // an administrator blocked the app
 )
 
 // connectionRow is the part of a connection that is fenced to its organization.
@@ -108,7 +110,7 @@ func (c Connection) lastSign() time.Time {
 
 func (row connectionRow) public(grants []grantRow, person, app string) Connection {
 	out := Connection{
-		ID: row.ID, PersonID: row.PersonID, PersonName: person, ClientID: row.ClientID, ClientName: app, Scopes: scope.Set{},
+		ID: row.ID, PersonID: row.PersonID, PersonName: person, ClientID: row.ClientID, ClientName: app, ClientHost: DocumentHost(row.ClientID), Scopes: scope.Set{},
 		CreatedAt: row.CreatedAt.Time, UsedAt: row.UsedAt.Time,
 	}
 	for _, g := range grants {
@@ -151,6 +153,16 @@ func RedirectHost(uri string) string {
 		return u.Host
 	}
 	return u.Scheme + ":"
+}
+
+// DocumentHost is the host of a client whose id is the address of a document about it, "" for any other client. Unlike
+// a name it is proved: the document is there, and says that it is about this address.
+func DocumentHost(clientID string) string {
+	u, err := url.Parse(clientID)
+	if err != nil || u.Scheme != "https" {
+		return ""
+	}
+	return u.Host
 }
 
 // liveGrants are the grants that can still be used, for each connection.

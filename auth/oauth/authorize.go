@@ -28,11 +28,13 @@ func (e *RedirectError) Error() string { return "back to the client: " + e.cause
 func (e *RedirectError) Unwrap() error { return e.cause }
 
 // PageError is an error that a person has to read, because the redirect URI cannot be trusted (RFC 6749 §4.1.2.1).
-// Reason is a word for the message: unknown_client, bad_redirect, bad_request, unavailable, rate_limited.
+// Reason is a word for the message: unknown_client, bad_redirect, bad_request, unavailable, rate_limited,
+// document_unreachable, document_invalid, document_refused. Detail is for the app's developer, in English.
 type PageError struct {
 	Status     int
 	Code       string
 	Reason     string
+	Detail     string
 	RetryAfter time.Duration
 	cause      error
 }
@@ -68,7 +70,11 @@ func (s *Server) Begin(r *http.Request, browser string) (string, error) {
 	if err != nil {
 		return "", &PageError{Status: http.StatusBadRequest, Code: "invalid_request", Reason: "bad_request", cause: err}
 	}
-	a, err := s.check(r.Context(), form)
+	c, err := s.clientFor(r, form.Get("client_id"))
+	if err != nil {
+		return "", err
+	}
+	a, err := s.check(r.Context(), c, form)
 	if err != nil {
 		return "", err
 	}
@@ -108,14 +114,7 @@ func authorizeForm(r *http.Request) (url.Values, error) {
 }
 
 // check first finds out whether the redirect can be trusted; from then on errors go to the client.
-func (s *Server) check(ctx context.Context, form url.Values) (*authorization, error) {
-	c, err := s.find(ctx, form.Get("client_id"))
-	if errors.Is(err, fosite.ErrNotFound) {
-		return nil, &PageError{Status: http.StatusBadRequest, Code: "invalid_client", Reason: "unknown_client", cause: err}
-	}
-	if err != nil {
-		return nil, unavailable(err)
-	}
+func (s *Server) check(ctx context.Context, c *client, form url.Values) (*authorization, error) {
 	a := &authorization{client: c, redirectURI: form.Get("redirect_uri"), state: form.Get("state")}
 	if a.redirectURI == "" && len(c.redirects) == 1 {
 		a.redirectURI = c.redirects[0]

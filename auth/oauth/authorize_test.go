@@ -55,7 +55,7 @@ func TestARequestWhoseRedirectCannotBeTrustedIsAPage(t *testing.T) {
 		"unknown client":               {query("cli_nobody"), unknown},
 		"a client id with a NUL":       {query("cli\x00"), unknown},
 		"a client id that is no UTF-8": {query("cli\xff"), unknown},
-		"a URL as client":              {query("https://app.example/client.json"), unknown},
+		"a URL as client":              {query("https://app.example"), unknown},
 		"foreign redirect":             {query(w.desktop, "redirect_uri", "https://evil.example/cb"), badRedirect},
 		"other loopback name":          {query(w.desktop, "redirect_uri", "http://localhost/callback"), badRedirect},
 		"other path":                   {query(w.desktop, "redirect_uri", "http://127.0.0.1/other"), badRedirect},

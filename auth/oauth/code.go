@@ -85,6 +85,9 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, r fosite.Acc
 	if err != nil {
 		return err
 	}
+	if !r.GetClient().(*client).mayUse(&c.g) {
+		return unproven()
+	}
 	right := c.clientID == r.GetClient().GetID() && verifies(c.challenge, verifier)
 	if !c.usedAt.IsZero() {
 		return g.replayed(ctx, c, right)

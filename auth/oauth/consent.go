@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/ory/fosite"
@@ -48,8 +49,11 @@ type Pending struct {
 	ID                        string
 	ClientID, ClientName      string
 	RedirectURI, RedirectHost string
-	Loopback                  bool   // answers at a port of the person's own machine
-	PrivateScheme             string // answers at an app that owns this scheme
+	ClientHost                string   // where the document of the client is, which its id is the address of; "" without one
+	OnlyOrg                   string   // the organization whose administrator made the client, "" for any
+	BlockedIn                 []string // organizations that do not let the client in
+	Loopback                  bool     // answers at a port of the person's own machine
+	PrivateScheme             string   // answers at an app that owns this scheme
 	Resource                  string
 	Requested                 scope.Set
 	ExpiresAt                 time.Time
@@ -68,6 +72,10 @@ func (s *Server) Pending(ctx context.Context, requestID, browser string) (Pendin
 	}
 	if row.Decision != nil {
 		p.Decision = *row.Decision
+	}
+	p.OnlyOrg, p.ClientHost = a.client.row.organization(), auth.DocumentHost(a.client.row.ID)
+	if p.BlockedIn, err = s.blockedIn(ctx, p.ClientID); err != nil {
+		return Pending{}, err
 	}
 	p.RedirectHost = auth.RedirectHost(a.redirectURI)
 	if u, err := url.Parse(a.redirectURI); err == nil {
@@ -93,7 +101,14 @@ func (s *Server) load(ctx context.Context, requestID, browser string) (*consentR
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading a consent request: %w", err)
 	}
-	a, err := s.check(ctx, form)
+	c, err := s.find(ctx, row.ClientID)
+	if err != nil && !errors.Is(err, fosite.ErrNotFound) {
+		return nil, nil, err
+	}
+	if err != nil {
+		return nil, nil, ErrGone
+	}
+	a, err := s.check(ctx, c, form)
 	var page *PageError
 	if errors.As(err, &page) && page.Reason == "unavailable" {
 		return nil, nil, err
@@ -184,14 +199,30 @@ func (s *Server) member(ctx context.Context, d Decision) (caller.Caller, error) 
 	return c.InBrowser(""), err
 }
 
+// admitted reports whether an organization lets a client in. It holds the client's row, so that a block that comes at
+// this moment either is seen here or ends the connection that is made here.
+func (s *Server) admitted(ctx context.Context, c *client, org string) (bool, error) {
+	var row clientRow
+	if err := s.Store.Locked(ctx).Select("id").Take(&row, "id = ?", c.row.ID).Error; err != nil {
+		return false, fmt.Errorf("reading a client: %w", err)
+	}
+	blocked, err := s.blockedIn(ctx, c.row.ID)
+	only := c.row.organization()
+	return !slices.Contains(blocked, org) && (only == "" || only == org), err
+}
+
 // decide takes the request and does what was decided. It returns "" when somebody else took it first.
 func (s *Server) decide(ctx context.Context, requestID string, row *consentRequest, a *authorization, who caller.Caller, d Decision) (string, error) {
 	granted := s.Scopes.Expand(d.Scopes).Intersect(a.scopes).Filter(who.Role.Allows)
 	if d.ReadOnly {
 		granted = granted.ReadOnly()
 	}
+	admitted, err := s.admitted(ctx, a.client, who.Org)
+	if err != nil {
+		return "", err
+	}
 	grantID, decision := store.NewID("gra"), approved
-	if !d.Approve || len(granted) == 0 {
+	if !d.Approve || len(granted) == 0 || !admitted {
 		decision = denied
 	}
 	taken := s.Store.DB(ctx).Model(&consentRequest{}).Where("id_hash = ? AND decision IS NULL", row.IDHash).
@@ -242,8 +273,8 @@ func (s *Server) grant(ctx context.Context, grantID string, a *authorization, wh
 	if err != nil {
 		return "", fmt.Errorf("reading a connection: %w", err)
 	}
-	_, err = s.Store.Exec(ctx, `INSERT INTO grants (id, connection_id, scope, resource, redirect_uri, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		grantID, connectionID, granted.String(), a.resource, a.redirectURI, now, now.Add(grantFactor*s.Refresh))
+	_, err = s.Store.Exec(ctx, `INSERT INTO grants (id, connection_id, scope, resource, redirect_uri, auth_method, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		grantID, connectionID, granted.String(), a.resource, a.redirectURI, a.client.row.AuthMethod, now, now.Add(grantFactor*s.Refresh))
 	if err != nil {
 		return "", fmt.Errorf("creating a grant: %w", err)
 	}

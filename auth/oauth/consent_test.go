@@ -29,7 +29,7 @@ func TestAPersonSeesWhoAsksForWhatAndWhereTheAnswerGoes(t *testing.T) {
 	} {
 		id := w.mustBegin(query(app, "redirect_uri", c.redirect, "scope", "org:read"))
 		c.want.ID, c.want.ClientID, c.want.ClientName, c.want.RedirectURI = id, app, "Cursor", c.redirect
-		c.want.Resource, c.want.Requested = resource, scope.Of("org:read")
+		c.want.Resource, c.want.Requested, c.want.BlockedIn = resource, scope.Of("org:read"), []string{}
 		got, err := w.server.Pending(t.Context(), id, browser)
 		if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(Pending{}, "ExpiresAt")); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", c.redirect, err, diff)

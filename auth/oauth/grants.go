@@ -8,6 +8,7 @@ import (
 	"github.com/ory/fosite"
 
 	"switchboard/internal/caller"
+	"switchboard/internal/scope"
 	"switchboard/internal/store"
 )
 
@@ -37,20 +38,20 @@ func (h grantHandler) PopulateTokenEndpointResponse(ctx context.Context, r fosit
 
 // grantState is what codes and refresh tokens have to know of the grant and connection above them.
 type grantState struct {
-	scope, resource                           string
+	scope, resource, authMethod               string
 	grantExpires, grantRevoked, connRevoked   store.Time
 	connectionID, orgID, personID, personName string
 	clientID, clientName                      string
-	member                                    bool
+	role                                      scope.Role // "" for somebody who is no member any more
 }
 
 // grantColumns and columns go together.
-const grantColumns = `gr.scope, gr.resource, gr.expires_at, gr.revoked_at, c.revoked_at, c.id, c.org_id, c.person_id,
-	CASE p.name WHEN '' THEN p.email ELSE p.name END, c.client_id, cl.name, m.person_id IS NOT NULL`
+const grantColumns = `gr.scope, gr.resource, gr.auth_method, gr.expires_at, gr.revoked_at, c.revoked_at, c.id, c.org_id, c.person_id,
+	CASE p.name WHEN '' THEN p.email ELSE p.name END, c.client_id, cl.name, coalesce(m.role, '')`
 
 func (g *grantState) columns() []any {
-	return []any{&g.scope, &g.resource, &g.grantExpires, &g.grantRevoked, &g.connRevoked, &g.connectionID, &g.orgID, &g.personID,
-		&g.personName, &g.clientID, &g.clientName, &g.member}
+	return []any{&g.scope, &g.resource, &g.authMethod, &g.grantExpires, &g.grantRevoked, &g.connRevoked, &g.connectionID, &g.orgID, &g.personID,
+		&g.personName, &g.clientID, &g.clientName, &g.role}
 }
 
 // grantJoins joins the grant of a row of table, and what is above it.
@@ -64,12 +65,17 @@ func grantJoins(table string) string {
 
 // dead reports whether nothing may be issued under the grant any more.
 func (g *grantState) dead() bool {
-	return !g.grantRevoked.IsZero() || !g.connRevoked.IsZero() || !g.member || !time.Now().Before(g.grantExpires.Time)
+	return !g.grantRevoked.IsZero() || !g.connRevoked.IsZero() || g.role == "" || !time.Now().Before(g.grantExpires.Time)
 }
 
 // caller is the connection as the audit log names it.
 func (g *grantState) caller() caller.Caller {
 	return caller.Caller{Org: g.orgID, Person: g.personID, PersonName: g.personName, Via: caller.Connection, ID: g.connectionID, Name: g.clientName}
+}
+
+// unproven is the refusal of a client that may not use a grant without authenticating, see client.mayUse.
+func unproven() error {
+	return fosite.ErrInvalidClient.WithHint("The client authenticated with a key when this was allowed: send a client_assertion (RFC 7523).")
 }
 
 // revokeGrantRow marks a grant as revoked and reports whether it was live. The caller audits it.

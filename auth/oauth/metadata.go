@@ -16,6 +16,7 @@ type serverMetadata struct {
 	TokenEndpoint         string    `json:"token_endpoint"`
 	RegistrationEndpoint  string    `json:"registration_endpoint"`
 	RevocationEndpoint    string    `json:"revocation_endpoint"`
+	IntrospectionEndpoint string    `json:"introspection_endpoint"`
 	ScopesSupported       scope.Set `json:"scopes_supported"`
 	ResponseTypes         []string  `json:"response_types_supported"`
 	ResponseModes         []string  `json:"response_modes_supported"`
@@ -23,6 +24,11 @@ type serverMetadata struct {
 	ChallengeMethods      []string  `json:"code_challenge_methods_supported"`
 	TokenAuthMethods      []string  `json:"token_endpoint_auth_methods_supported"`
 	RevocationAuthMethods []string  `json:"revocation_endpoint_auth_methods_supported"`
+	IntrospectionMethods  []string  `json:"introspection_endpoint_auth_methods_supported"`
+	TokenAuthAlgs         []string  `json:"token_endpoint_auth_signing_alg_values_supported"`
+	RevocationAuthAlgs    []string  `json:"revocation_endpoint_auth_signing_alg_values_supported"`
+	IntrospectionAlgs     []string  `json:"introspection_endpoint_auth_signing_alg_values_supported"`
+	DocumentsSupported    bool      `json:"client_id_metadata_document_supported"`
 	IssParameterSupported bool      `json:"authorization_response_iss_parameter_supported"`
 }
 
@@ -77,12 +83,17 @@ func (s *Server) document(name string) any {
 }
 
 func (s *Server) serverMetadata() serverMetadata {
+	algs := []string{}
+	for _, a := range assertionAlgs {
+		algs = append(algs, string(a))
+	}
 	return serverMetadata{
 		Issuer: s.Issuer, AuthorizationEndpoint: s.Issuer + "/oauth/authorize", TokenEndpoint: s.Issuer + "/oauth/token",
-		RegistrationEndpoint: s.Issuer + "/oauth/register", RevocationEndpoint: s.Issuer + "/oauth/revoke",
+		RegistrationEndpoint: s.Issuer + "/oauth/register", RevocationEndpoint: s.Issuer + "/oauth/revoke", IntrospectionEndpoint: s.Issuer + "/oauth/introspect",
 		ScopesSupported: s.Scopes.Known(), ResponseTypes: []string{"code"}, ResponseModes: []string{"query"}, GrantTypes: grantTypes,
-		ChallengeMethods: []string{"S256"}, TokenAuthMethods: []string{"none"}, RevocationAuthMethods: []string{"none"},
-		IssParameterSupported: true,
+		ChallengeMethods: []string{"S256"}, TokenAuthMethods: authMethods, RevocationAuthMethods: authMethods, IntrospectionMethods: authMethods[1:],
+		TokenAuthAlgs: algs, RevocationAuthAlgs: algs, IntrospectionAlgs: algs,
+		DocumentsSupported: true, IssParameterSupported: true,
 	}
 }
 

@@ -11,11 +11,17 @@ import (
 
 const serverDocument = `{"issuer":"https://switch.example","authorization_endpoint":"https://switch.example/oauth/authorize",` +
 	`"token_endpoint":"https://switch.example/oauth/token","registration_endpoint":"https://switch.example/oauth/register",` +
-	`"revocation_endpoint":"https://switch.example/oauth/revoke",` +
+	`"revocation_endpoint":"https://switch.example/oauth/revoke","introspection_endpoint":"https://switch.example/oauth/introspect",` +
 	`"scopes_supported":["apps:read","apps:write","billing:read","contacts:read","contacts:write","org:read","org:write"],` +
 	`"response_types_supported":["code"],"response_modes_supported":["query"],"grant_types_supported":["authorization_code","refresh_token"],` +
-	`"code_challenge_methods_supported":["S256"],"token_endpoint_auth_methods_supported":["none"],"revocation_endpoint_auth_methods_supported":["none"],` +
+	`"code_challenge_methods_supported":["S256"],"token_endpoint_auth_methods_supported":["none","client_secret_basic","client_secret_post","private_key_jwt"],` +
+	`"revocation_endpoint_auth_methods_supported":["none","client_secret_basic","client_secret_post","private_key_jwt"],` +
+	`"introspection_endpoint_auth_methods_supported":["client_secret_basic","client_secret_post","private_key_jwt"],` +
+	`"token_endpoint_auth_signing_alg_values_supported":` + algs + `,"revocation_endpoint_auth_signing_alg_values_supported":` + algs + `,` +
+	`"introspection_endpoint_auth_signing_alg_values_supported":` + algs + `,"client_id_metadata_document_supported":true,` +
 	`"authorization_response_iss_parameter_supported":true}` + "\n"
+
+const algs = `["RS256","RS384","RS512","PS256","PS384","PS512","ES256","ES384","ES512","EdDSA"]`
 
 const mcpDocument = `{"resource":"https://switch.example/mcp","authorization_servers":["https://switch.example"],` +
 	`"scopes_supported":["contacts:read","contacts:write","org:read","org:write"],"bearer_methods_supported":["header"],"resource_name":"Switchboard"}` + "\n"

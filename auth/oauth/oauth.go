@@ -10,8 +10,11 @@
 //	GET  /oauth/authorize   Begin: is the redirect trusted? then the request is kept and the person asked
 //	POST /consent/{id}      Decide: connection + grant + code in one transaction, then back to the client
 //	POST /oauth/token       code.go, refresh.go
-//	POST /oauth/revoke      revoke.go          POST /oauth/register   register.go
-//	GET  /.well-known/…     metadata.go
+//	POST /oauth/revoke      revoke.go          POST /oauth/introspect   introspect.go
+//	POST /oauth/register    register.go        GET  /.well-known/…      metadata.go
+//
+// A client is registered by itself, made by an administrator (made.go), or named by the URL of a document that it
+// publishes (cimd.go). How it shows that it is itself is in authenticate.go.
 package oauth
 
 import (
@@ -24,11 +27,13 @@ import (
 	"time"
 
 	"github.com/ory/fosite"
+	"golang.org/x/sync/singleflight"
 
 	"switchboard/auth"
 	"switchboard/auth/accounts"
 	"switchboard/internal/audit"
 	"switchboard/internal/caller"
+	"switchboard/internal/outbound"
 	"switchboard/internal/scope"
 	"switchboard/internal/seal"
 	"switchboard/internal/store"
@@ -58,6 +63,9 @@ type Config struct {
 	Audit    *audit.Log
 	Scopes   *scope.Catalog
 	Lifetimes
+	// Outbound fetches what clients publish about themselves; ClientHosts says where that may be.
+	Outbound    *outbound.Client
+	ClientHosts HostPolicy
 	// Unlimited turns the limits for each IP off, for load tests.
 	Unlimited bool
 	Log       *slog.Logger
@@ -67,7 +75,9 @@ type Config struct {
 type Server struct {
 	Config
 	provider *fosite.Fosite
-	limits   struct{ register, authorize, token *web.Limiter }
+	limits   struct{ register, authorize, token, fetch, host *web.Limiter }
+	fetches  singleflight.Group // of documents and keys, one at a time for each client
+	fetching chan struct{}      // holds one for each that is under way
 }
 
 // What one IP may ask for in a minute. Vendors sign many people in and refresh for them from a few addresses, so
@@ -80,7 +90,7 @@ const (
 
 // New returns a Server.
 func New(cfg Config) *Server {
-	s := &Server{Config: cfg}
+	s := &Server{Config: cfg, fetching: make(chan struct{}, fetchesAtOnce)}
 	limit := func(perMinute int) *web.Limiter {
 		if cfg.Unlimited {
 			perMinute = 0
@@ -88,6 +98,7 @@ func New(cfg Config) *Server {
 		return web.NewLimiter(perMinute)
 	}
 	s.limits.register, s.limits.authorize, s.limits.token = limit(registrationsPerMinute), limit(authorizePerMinute), limit(tokenPerMinute)
+	s.limits.fetch, s.limits.host = limit(fetchesPerMinute), limit(hostFetchesPerMinute)
 	s.provider = s.compose()
 	return s
 }
@@ -95,14 +106,23 @@ func New(cfg Config) *Server {
 // Routes mounts what is not HTML. The paths with a slash at the end behave the same: a redirect would turn a POST
 // into a GET in some clients.
 func (s *Server) Routes(mux *http.ServeMux) {
+	token := web.PerIP(s.limits.token, post(s.token), tooMany)
+	register := web.PerIP(s.limits.register, post(s.register), tooMany)
 	for path, h := range map[string]http.Handler{
-		"/oauth/token":    web.PerIP(s.limits.token, post(s.token), tooMany),
-		"/oauth/register": web.PerIP(s.limits.register, post(s.register), tooMany),
+		"/oauth/token":    token,
+		"/oauth/register": register,
 		"/oauth/revoke":   web.PerIP(s.limits.token, post(s.revoke), tooMany),
+		// Clients of the 2025-03-26 revision look here when they find no metadata. /authorize is a page.
+		"/token":    token,
+		"/register": register,
 	} {
 		mux.Handle(path, web.AnyOrigin(h))
 		mux.Handle(path+"/{$}", web.AnyOrigin(h))
 	}
+	// Introspection is for servers, which hold a secret: no page has business there.
+	introspect := web.PerIP(s.limits.token, post(s.introspect), tooMany)
+	mux.Handle("/oauth/introspect", introspect)
+	mux.Handle("/oauth/introspect/{$}", introspect)
 	mux.Handle("/.well-known/", web.AnyOrigin(http.HandlerFunc(s.wellKnown)))
 }
 
@@ -176,8 +196,11 @@ func (s *Server) Sweep(ctx context.Context) error {
 		{`DELETE FROM grants WHERE created_at < ? AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.grant_id = grants.id)
 			AND NOT EXISTS (SELECT 1 FROM codes c WHERE c.grant_id = grants.id)`, []any{day}},
 		{`DELETE FROM connections WHERE created_at < ? AND NOT EXISTS (SELECT 1 FROM grants g WHERE g.connection_id = connections.id)`, []any{day}},
-		{`DELETE FROM clients WHERE (used_at IS NULL AND created_at < ? OR used_at < ?)
+		{`DELETE FROM client_assertions WHERE expires_at < ?`, []any{now}},
+		{`UPDATE clients SET old_secret_hash = '', old_secret_until = NULL WHERE old_secret_until < ?`, []any{now}},
+		{`DELETE FROM clients WHERE (used_at IS NULL AND created_at < ? OR used_at < ?) AND kind <> 'made'
 			AND NOT EXISTS (SELECT 1 FROM connections c WHERE c.client_id = clients.id)
+			AND NOT EXISTS (SELECT 1 FROM client_blocks b WHERE b.client_id = clients.id)
 			AND NOT EXISTS (SELECT 1 FROM consent_requests r WHERE r.client_id = clients.id)`, []any{day, now.Add(-clientMemory)}},
 	} {
 		if _, err := s.Store.Exec(ctx, step.query, step.args...); err != nil {

@@ -18,49 +18,50 @@ import (
 func (s *Server) compose() *fosite.Fosite {
 	codes, refreshes := &codeGrant{grantHandler{s, "authorization_code"}}, &refreshGrant{grantHandler{s, "refresh_token"}}
 	cfg := &fosite.Config{
-		AccessTokenLifespan:        s.Access,
-		RefreshTokenLifespan:       s.Refresh,
-		AuthorizeCodeLifespan:      s.Code,
-		EnforcePKCE:                true,
-		ScopeStrategy:              fosite.ExactScopeStrategy,
-		AudienceMatchingStrategy:   fosite.ExactAudienceMatchingStrategy, // the default one matches prefixes
-		MinParameterEntropy:        1,
-		RefreshTokenScopes:         []string{}, // nil would tie refresh tokens to offline_access
-		TokenURL:                   s.Issuer + "/oauth/token",
-		TokenEntropy:               32,
-		RedirectSecureChecker:      fosite.IsRedirectURISecure,
-		HMACHasher:                 sha512.New512_256,
-		JWKSFetcherStrategy:        noJWKS{},
-		HTTPClient:                 retryablehttp.NewClient(),
-		ClientSecretsHasher:        noSecrets{},
-		AllowedPromptValues:        []string{"login", "none", "consent", "select_account"},
-		SanitationWhiteList:        []string{},
-		FormPostHTMLTemplate:       fosite.DefaultFormPostTemplate,
-		TokenEndpointHandlers:      fosite.TokenEndpointHandlers{codes, refreshes},
-		AuthorizeEndpointHandlers:  fosite.AuthorizeEndpointHandlers{codes},
-		RevocationHandlers:         fosite.RevocationHandlers{&revocation{s}},
-		TokenIntrospectionHandlers: fosite.TokenIntrospectionHandlers{},
+		AccessTokenLifespan:          s.Access,
+		RefreshTokenLifespan:         s.Refresh,
+		AuthorizeCodeLifespan:        s.Code,
+		EnforcePKCE:                  true,
+		ScopeStrategy:                fosite.ExactScopeStrategy,
+		AudienceMatchingStrategy:     fosite.ExactAudienceMatchingStrategy, // the default one matches prefixes
+		MinParameterEntropy:          1,
+		RefreshTokenScopes:           []string{}, // nil would tie refresh tokens to offline_access
+		TokenURL:                     s.Issuer + "/oauth/token",
+		TokenEntropy:                 32,
+		RedirectSecureChecker:        fosite.IsRedirectURISecure,
+		HMACHasher:                   sha512.New512_256,
+		JWKSFetcherStrategy:          noJWKS{},
+		ClientAuthenticationStrategy: s.authenticate,
+		HTTPClient:                   retryablehttp.NewClient(),
+		ClientSecretsHasher:          noSecrets{},
+		AllowedPromptValues:          []string{"login", "none", "consent", "select_account"},
+		SanitationWhiteList:          []string{},
+		FormPostHTMLTemplate:         fosite.DefaultFormPostTemplate,
+		TokenEndpointHandlers:        fosite.TokenEndpointHandlers{codes, refreshes},
+		AuthorizeEndpointHandlers:    fosite.AuthorizeEndpointHandlers{codes},
+		RevocationHandlers:           fosite.RevocationHandlers{&revocation{s}},
+		TokenIntrospectionHandlers:   fosite.TokenIntrospectionHandlers{},
 	}
 	return fosite.NewOAuth2Provider(&clients{s}, cfg)
 }
 
-// noJWKS fetches nothing: no client authenticates with a key yet, and fosite's default fetcher would reach out
+// noJWKS fetches nothing: the keys of clients are read in clientkeys.go, and fosite's default fetcher would reach out
 // unguarded and start goroutines that never end.
 type noJWKS struct{}
 
 func (noJWKS) Resolve(context.Context, string, bool) (*jose.JSONWebKeySet, error) {
-	return nil, errors.New("client keys are not fetched")
+	return nil, errors.New("fosite fetches no keys")
 }
 
-// noSecrets matches nothing: every client is public.
+// noSecrets matches nothing: secrets are compared in authenticate.go.
 type noSecrets struct{}
 
 func (noSecrets) Compare(context.Context, []byte, []byte) error {
-	return errors.New("clients have no secrets")
+	return errors.New("fosite compares no secrets")
 }
 
 func (noSecrets) Hash(context.Context, []byte) ([]byte, error) {
-	return nil, errors.New("clients have no secrets")
+	return nil, errors.New("fosite compares no secrets")
 }
 
 // session carries what the handlers of one request tell each other through fosite.

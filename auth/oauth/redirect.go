@@ -25,7 +25,7 @@ const maxRedirectURI = 2048
 // registrable says what is wrong with a redirect URI, "" for nothing. Accepted are https, http on a loopback name,
 // and private-use schemes (RFC 8252 §7.1) but for those of the deny list.
 func registrable(uri string) string {
-	if len(uri) > maxRedirectURI || strings.ContainsFunc(uri, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`"<>\^`+"`{|}", c) }) {
+	if len(uri) > maxRedirectURI || strings.ContainsFunc(uri, notInURI) {
 		return "is longer than 2048 characters or has characters that a URI cannot have"
 	}
 	u, err := url.Parse(uri)
@@ -44,6 +44,11 @@ func registrable(uri string) string {
 		return "uses a scheme that apps cannot be given"
 	}
 	return ""
+}
+
+// notInURI reports whether a character cannot stand in a URI (RFC 3986 §2).
+func notInURI(c rune) bool {
+	return c <= ' ' || c > '~' || strings.ContainsRune(`"<>\^`+"`{|}", c)
 }
 
 func refused(scheme string) bool {

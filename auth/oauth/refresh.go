@@ -73,6 +73,8 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, r fosite.
 		switch {
 		case p.g.clientID != r.GetClient().GetID():
 			return fosite.ErrInvalidGrant.WithHint("The refresh token was issued to another client.")
+		case !r.GetClient().(*client).mayUse(&p.g):
+			return unproven()
 		case p.g.dead():
 			return fosite.ErrInvalidGrant.WithHint("The connection has been revoked or has ended. Sign in again.")
 		case p.usedAt.IsZero() && !time.Now().Before(p.refreshExpires.Time):

@@ -33,7 +33,7 @@ func strs(values ...string) []any {
 	return out
 }
 
-func TestARegistrationOfEveryKnownClientBecomesAPublicOne(t *testing.T) {
+func TestARegistrationOfEveryKnownClientIsAnsweredAsItAsked(t *testing.T) {
 	w := newWorld(t)
 	const oneURI = `"redirect_uris":["http://127.0.0.1/callback"]`
 	one := strs("http://127.0.0.1/callback")
@@ -46,14 +46,21 @@ func TestARegistrationOfEveryKnownClientBecomesAPublicOne(t *testing.T) {
 		{"VS Code", `{"client_name":"Visual Studio Code","redirect_uris":["https://insiders.vscode.dev/redirect","https://vscode.dev/redirect","http://127.0.0.1/","http://127.0.0.1:33418/"],"grant_types":["authorization_code","refresh_token","urn:ietf:params:oauth:grant-type:device_code"],"application_type":"native"}`,
 			map[string]any{"client_name": "Visual Studio Code", "application_type": "native", "redirect_uris": strs(vsCode...)}},
 		{"Claude", `{"client_name":"Claude","redirect_uris":["https://claude.ai/api/mcp/auth_callback","https://claude.com/api/mcp/auth_callback"],"token_endpoint_auth_method":"client_secret_post","scope":"contacts:read"}`,
-			map[string]any{"client_name": "Claude", "scope": "contacts:read", "redirect_uris": strs(claude...)}},
+			map[string]any{"client_name": "Claude", "scope": "contacts:read", "redirect_uris": strs(claude...), "token_endpoint_auth_method": "client_secret_post"}},
 		{"ChatGPT", `{"client_name":"ChatGPT","redirect_uris":["https://chatgpt.com/connector/oauth/abc","https://chatgpt.com/connector_platform_oauth_redirect"],"token_endpoint_auth_method":"client_secret_basic"}`,
-			map[string]any{"client_name": "ChatGPT", "redirect_uris": strs(chatGPT...)}},
+			map[string]any{"client_name": "ChatGPT", "redirect_uris": strs(chatGPT...), "token_endpoint_auth_method": "client_secret_basic"}},
 		{"none", `{` + oneURI + `,"token_endpoint_auth_method":"none"}`, map[string]any{"redirect_uris": one}},
-		{"post", `{` + oneURI + `,"token_endpoint_auth_method":"client_secret_post"}`, map[string]any{"redirect_uris": one}},
-		{"basic", `{` + oneURI + `,"token_endpoint_auth_method":"client_secret_basic"}`, map[string]any{"redirect_uris": one}},
-		{"key", `{` + oneURI + `,"token_endpoint_auth_method":"private_key_jwt"}`, map[string]any{"redirect_uris": one}},
-		{"made up", `{` + oneURI + `,"token_endpoint_auth_method":"x"}`, map[string]any{"redirect_uris": one}},
+		{"post", `{` + oneURI + `,"token_endpoint_auth_method":"client_secret_post"}`, map[string]any{"redirect_uris": one, "token_endpoint_auth_method": "client_secret_post"}},
+		{"basic", `{` + oneURI + `,"token_endpoint_auth_method":"client_secret_basic"}`, map[string]any{"redirect_uris": one, "token_endpoint_auth_method": "client_secret_basic"}},
+		{"key", `{` + oneURI + `,"token_endpoint_auth_method":"private_key_jwt","jwks":` + ecKeys + `}`,
+			map[string]any{"redirect_uris": one, "token_endpoint_auth_method": "private_key_jwt", "jwks": parsed(t, ecKeys)}},
+		{"key at an address", `{` + oneURI + `,"token_endpoint_auth_method":"private_key_jwt","jwks_uri":"https://app.example/keys"}`,
+			map[string]any{"redirect_uris": one, "token_endpoint_auth_method": "private_key_jwt", "jwks_uri": "https://app.example/keys"}},
+		{"a key that is not asked for", `{` + oneURI + `,"token_endpoint_auth_method":"none","jwks":` + ecKeys + `}`, map[string]any{"redirect_uris": one}},
+		{"a server that says nothing", `{"redirect_uris":["https://app.example/cb"]}`,
+			map[string]any{"redirect_uris": strs("https://app.example/cb"), "token_endpoint_auth_method": "client_secret_basic"}},
+		{"a native app that says nothing", `{"redirect_uris":["https://app.example/cb"],"application_type":"native"}`,
+			map[string]any{"redirect_uris": strs("https://app.example/cb"), "application_type": "native"}},
 		{"nothing but redirects", `{` + oneURI + `}`, map[string]any{"redirect_uris": one}},
 		{"unknown members", `{` + oneURI + `,"software_id":"s-1","x_foo":{"a":[1]},"contacts":[],"jwks":null}`, map[string]any{"redirect_uris": one, "software_id": "s-1"}},
 		{"null members", `{` + oneURI + `,"client_name":null,"scope":null,"client_uri":null,"grant_types":null,"token_endpoint_auth_method":null}`, map[string]any{"redirect_uris": one}},
@@ -72,11 +79,31 @@ func TestARegistrationOfEveryKnownClientBecomesAPublicOne(t *testing.T) {
 		delete(got, "client_id")
 		delete(got, "client_id_issued_at")
 		c.want["grant_types"], c.want["response_types"] = strs("authorization_code", "refresh_token"), strs("code")
-		c.want["token_endpoint_auth_method"] = "none"
+		if c.want["token_endpoint_auth_method"] == nil {
+			c.want["token_endpoint_auth_method"] = "none"
+		}
+		secret, _ := got["client_secret"].(string)
+		if strings.HasPrefix(c.want["token_endpoint_auth_method"].(string), "client_secret_") {
+			c.want["client_secret"], c.want["client_secret_expires_at"] = secret, 0.0
+			if !strings.HasPrefix(secret, secretPrefix) || len(secret) != len(secretPrefix)+43 {
+				t.Errorf("%s: the secret is %q", c.name, secret)
+			}
+		}
 		if diff := cmp.Diff(c.want, got); status != http.StatusCreated || diff != "" {
 			t.Errorf("%s: %d\n%s", c.name, status, diff)
 		}
 	}
+}
+
+// ecKeys is a set with one public key, the one of RFC 7517 appendix A.1.
+const ecKeys = `{"keys":[{"kty":"EC","crv":"P-256","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM","use":"sig","kid":"1"}]}`
+
+func parsed(t *testing.T, text string) (v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 func TestEachRegisteredRedirectWorksAtAuthorize(t *testing.T) {
@@ -96,6 +123,7 @@ func TestEachRegisteredRedirectWorksAtAuthorize(t *testing.T) {
 func TestARegistrationThatCannotBeServedIsRefused(t *testing.T) {
 	w := newWorld(t)
 	uri := func(s string) string { return `{"redirect_uris":["https://ok.example/cb",` + strconv.Quote(s) + `]}` }
+	method := func(m string) string { return `{"redirect_uris":["https://ok.example/cb"],"token_endpoint_auth_method":"` + m + `"` }
 	for _, c := range []struct{ body, code string }{
 		{uri("javascript:alert(1)"), "invalid_redirect_uri"},
 		{uri("JavaScript:alert(1)"), "invalid_redirect_uri"},
@@ -146,6 +174,17 @@ func TestARegistrationThatCannotBeServedIsRefused(t *testing.T) {
 		{`{"redirect_uris":[` + strings.Repeat(`"https://ok.example/cb",`, 20) + `"https://ok.example/cb"]}`, "invalid_redirect_uri"},
 		{`{"Redirect_uris":["https://ok.example/cb"]}`, "invalid_redirect_uri"},
 		{`{"redirect_uris":["https://ok.example/cb"],"client_name":5}`, "invalid_client_metadata"},
+		{method("x"), "invalid_client_metadata"},
+		{method("client_secret_jwt"), "invalid_client_metadata"},
+		{method("tls_client_auth"), "invalid_client_metadata"},
+		{method("private_key_jwt"), "invalid_client_metadata"},
+		{method("private_key_jwt") + `,"jwks_uri":"http://ok.example/keys"`, "invalid_client_metadata"},
+		{method("private_key_jwt") + `,"jwks":{"keys":[]}`, "invalid_client_metadata"},
+		{method("private_key_jwt") + `,"jwks":"x"`, "invalid_client_metadata"},
+		{method("private_key_jwt") + `,"jwks":{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}`, "invalid_client_metadata"},
+		{method("private_key_jwt") + `,"jwks":` + strings.Replace(ecKeys, `"x"`, `"d":"AAAA","x"`, 1), "invalid_client_metadata"},
+		{method("private_key_jwt") + `,"jwks":{"keys":[{"kty":"RSA","e":"AQAB","n":"` + strings.Repeat("A", 40) + `"}]}`, "invalid_client_metadata"},
+		{method("private_key_jwt") + `,"jwks":` + ecKeys + `,"jwks_uri":"https://ok.example/keys"`, "invalid_client_metadata"},
 		{`{"redirect_uris":["https://ok.example/cb"],"x":"` + strings.Repeat("a", 64<<10) + `"}`, "invalid_client_metadata"},
 		{`[]`, "invalid_client_metadata"},
 		{`null`, "invalid_client_metadata"},
@@ -153,6 +192,9 @@ func TestARegistrationThatCannotBeServedIsRefused(t *testing.T) {
 		{`{"redirect_uris":["https://ok.example/cb"]} {}`, "invalid_client_metadata"},
 		{`redirect_uris=https://ok.example/cb`, "invalid_client_metadata"},
 	} {
+		if strings.Contains(c.body, "_method") { // they are opened by method
+			c.body += "}"
+		}
 		status, got := w.register(c.body)
 		if description, _ := got["error_description"].(string); status != 400 || got["error"] != c.code || description == "" || len(got) != 2 {
 			t.Errorf("%.80s: %d %v", c.body, status, got)

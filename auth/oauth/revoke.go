@@ -40,6 +40,9 @@ func (v *revocation) RevokeToken(ctx context.Context, token string, _ fosite.Tok
 		if p.g.clientID != c.GetID() || p.g.dead() {
 			return nil
 		}
+		if !c.(*client).mayUse(&p.g) {
+			return unproven()
+		}
 		return v.revokeGrant(ctx, p)
 	}
 	if !store.IsNotFound(err) {

@@ -67,6 +67,8 @@ type world struct {
 	server   *Server
 	mux      *http.ServeMux
 	logs     *trial.Journal
+	vendor   *publisher // see published
+	hosts    HostPolicy // of documents; it counts with the next serve
 
 	people            map[scope.Role]accounts.Person
 	org, otherOrg     accounts.Organization
@@ -110,7 +112,7 @@ func (w *world) open() *store.Store {
 
 // replica is another server on the same database and key file.
 func (w *world) replica() *world {
-	r := &world{t: w.t, url: w.url, keys: w.keys, logs: w.logs, people: w.people, org: w.org, owner: w.owner, desktop: w.desktop, stranger: w.stranger}
+	r := &world{t: w.t, url: w.url, keys: w.keys, logs: w.logs, vendor: w.vendor, people: w.people, org: w.org, owner: w.owner, desktop: w.desktop, stranger: w.stranger}
 	r.store = r.open()
 	r.serve(r.ring(), lifetimes)
 	return r
@@ -149,6 +151,7 @@ func (w *world) serve(ring *seal.Keyring, lifetimes Lifetimes) {
 	w.server = New(Config{
 		Issuer: issuer, Resources: []string{resource, mail}, Name: "Switchboard", Store: w.store, Secrets: ring,
 		Accounts: w.accounts, Audit: w.audit, Scopes: catalog(), Lifetimes: lifetimes, Log: log,
+		Outbound: w.fetcher(), ClientHosts: w.hosts,
 	})
 	w.mux = http.NewServeMux()
 	w.server.Routes(w.mux)

@@ -11,6 +11,7 @@ import (
 	"switchboard/auth"
 	"switchboard/auth/oauth"
 	"switchboard/internal/origin"
+	"switchboard/internal/outbound"
 	"switchboard/internal/web"
 )
 
@@ -31,6 +32,9 @@ type Config struct {
 	TrustedProxies string   `env:"SWITCHBOARD_TRUSTED_PROXIES" help:"Addresses and CIDRs of reverse proxies whose X-Forwarded-* headers count, separated by commas."`
 	Hosts          []string `env:"SWITCHBOARD_HOSTS" help:"Further host names that requests may arrive under, separated by commas."`
 	Origins        []string `env:"SWITCHBOARD_ORIGINS" help:"Further origins whose pages may call /mcp, separated by commas. The own one and loopback ones may."`
+	ClientsAllow   []string `env:"SWITCHBOARD_CLIENTS_ALLOW" help:"Hosts whose Client ID Metadata Documents are accepted, separated by commas; *.example.com is every host below. By default all."`
+	ClientsDeny    []string `env:"SWITCHBOARD_CLIENTS_DENY" help:"Hosts whose Client ID Metadata Documents are refused, separated by commas. Wins over SWITCHBOARD_CLIENTS_ALLOW. Their apps cannot refresh either."`
+	OutboundAllow  string   `env:"SWITCHBOARD_OUTBOUND_ALLOW" help:"Addresses and CIDRs that the server may fetch from although they are private, separated by commas: an intranet, a test."`
 	Insecure       bool     `env:"SWITCHBOARD_INSECURE" help:"Start with an http:// URL that is not on this machine. Tokens then travel in clear."`
 	LogLevel       string   `env:"SWITCHBOARD_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Least level of what is logged: debug, info, warn or error."`
 }
@@ -94,16 +98,47 @@ func (c *Config) check() error {
 	if _, err := c.proxies(); err != nil {
 		return err
 	}
+	if _, err := c.outboundAllow(); err != nil {
+		return err
+	}
 	_, err := c.origin()
 	return err
 }
 
 func (c *Config) proxies() ([]netip.Prefix, error) {
-	p, err := web.ParseProxies(c.TrustedProxies)
+	return prefixes("SWITCHBOARD_TRUSTED_PROXIES", c.TrustedProxies)
+}
+
+func (c *Config) outboundAllow() ([]netip.Prefix, error) {
+	return prefixes("SWITCHBOARD_OUTBOUND_ALLOW", c.OutboundAllow)
+}
+
+// prefixes reads a setting that lists addresses and CIDRs.
+func prefixes(name, list string) ([]netip.Prefix, error) {
+	p, err := web.ParsePrefixes(list)
 	if err != nil {
-		return nil, fmt.Errorf("SWITCHBOARD_TRUSTED_PROXIES: %w", err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return p, nil
+}
+
+// outbound is how the server fetches from addresses that clients choose. It never fetches from itself.
+func (c *Config) outbound() (*outbound.Client, error) {
+	public, err := c.origin()
+	if err != nil {
+		return nil, err
+	}
+	allow, err := c.outboundAllow()
+	if err != nil {
+		return nil, err
+	}
+	port, err := outbound.PortOf(c.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("SWITCHBOARD_ADDR %q: %w", c.Addr, err)
+	}
+	return outbound.New(outbound.Config{
+		Allow: allow, Ports: []uint16{port}, Names: append([]string{public.Hostname()}, c.Hosts...), UserAgent: "Switchboard/" + version,
+	}), nil
 }
 
 func (c *Config) lifetimes() oauth.Lifetimes {

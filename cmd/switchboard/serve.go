@@ -77,10 +77,15 @@ func wire(cfg *Config, p *product) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	fetcher, err := cfg.outbound()
+	if err != nil {
+		return nil, err
+	}
 	resource := public.String() + "/mcp"
 	issuer := oauth.New(oauth.Config{
 		Issuer: public.String(), Resources: []string{resource}, Name: "Switchboard",
 		Store: p.store, Secrets: p.secrets, Accounts: p.accounts, Audit: p.audit, Scopes: p.scopes, Lifetimes: cfg.lifetimes(),
+		Outbound: fetcher, ClientHosts: oauth.HostPolicy{Allow: cfg.ClientsAllow, Deny: cfg.ClientsDeny},
 		Unlimited: cfg.RatePerMinute == 0, Log: p.log,
 	})
 	runner := kit.NewRunner(kit.RunnerConfig{Store: p.store, Audit: p.audit, Log: p.log})

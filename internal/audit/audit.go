@@ -42,6 +42,11 @@ const (
 	KeyCreate    = "key_create"
 	UserCreate   = "user_create"
 	PasswordSet  = "password_set" // by the operator, for somebody who forgot theirs
+
+	ClientCreate  = "client_create"  // an administrator made an app
+	ClientRotate  = "client_rotate"  // and gave it a new secret
+	ClientBlock   = "client_block"   // an app was kept out, and its connections ended
+	ClientUnblock = "client_unblock" // and may ask again
 )
 
 // Record is what a writer knows; who and in which request comes from the context.

@@ -30,15 +30,16 @@ var rooms = map[string][]string{
 	"tools/kit":      {"internal"},
 	"tools/<domain>": {"tools/kit", "internal"},
 
-	"migrations":      {},
-	"internal":        {"internal"},
-	"internal/scope":  {},
-	"internal/fault":  {},
-	"internal/caller": {"internal/scope"},
-	"internal/seal":   {},
-	"internal/places": {},
-	"internal/origin": {},
-	"internal/store":  {"internal/caller"},
+	"migrations":        {},
+	"internal":          {"internal"},
+	"internal/scope":    {},
+	"internal/fault":    {},
+	"internal/caller":   {"internal/scope"},
+	"internal/seal":     {},
+	"internal/places":   {},
+	"internal/origin":   {},
+	"internal/outbound": {},
+	"internal/store":    {"internal/caller"},
 
 	// Test rooms.
 	"internal/store/storetest": {"internal", "migrations"},
@@ -66,6 +67,8 @@ var homes = map[string][]string{
 	"github.com/rs/cors":                     {"internal/web"},
 	"github.com/chromedp/chromedp":           {"internal/e2e", "consent-ui"},
 	"golang.org/x/time":                      {"internal/web"},
+	"code.dny.dev/ssrf":                      {"internal/outbound"},
+	"github.com/go-jose/go-jose/v4":          {"auth/oauth"},
 	"github.com/KimMachineGun/automemlimit":  {"cmd"},
 }
 

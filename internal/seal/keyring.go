@@ -9,6 +9,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
@@ -149,6 +150,15 @@ func (k *Keyring) Hashes(token string) []string {
 		out[i] = key.hash(token)
 	}
 	return out
+}
+
+// Matches reports, in constant time for each key, whether a hash is that of a token.
+func (k *Keyring) Matches(token, hash string) bool {
+	found := 0
+	for _, h := range k.Hashes(token) {
+		found |= subtle.ConstantTimeCompare([]byte(h), []byte(hash))
+	}
+	return found == 1
 }
 
 func (s serverKey) hash(token string) string {

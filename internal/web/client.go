@@ -28,8 +28,8 @@ func ClientIP(r *http.Request) string {
 // Host is the host, with its port if any, that the client asked for.
 func Host(r *http.Request) string { return clientOf(r).host }
 
-// ParseProxies reads a list of CIDRs and addresses separated by commas or spaces.
-func ParseProxies(list string) ([]netip.Prefix, error) {
+// ParsePrefixes reads a list of CIDRs and addresses separated by commas or spaces.
+func ParsePrefixes(list string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range strings.FieldsFunc(list, func(c rune) bool { return c == ',' || c == ' ' }) {
 		prefix, err := netip.ParsePrefix(s)

@@ -135,7 +135,7 @@ func TestABrowserOnALoopbackNameIsSentToTheCanonicalOne(t *testing.T) {
 }
 
 func TestForwardedHeadersCountFromTrustedPeersOnly(t *testing.T) {
-	proxies, err := ParseProxies("10.0.0.0/8, 192.0.2.1 fd00::/8")
+	proxies, err := ParsePrefixes("10.0.0.0/8, 192.0.2.1 fd00::/8")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,15 +178,15 @@ func TestForwardedHeadersCountFromTrustedPeersOnly(t *testing.T) {
 
 func TestProxiesThatCannotBeReadAreAnError(t *testing.T) {
 	for _, list := range []string{"10.0.0.0/33", "proxy.example", "10.0.0.1;10.0.0.2"} {
-		if _, err := ParseProxies(list); err == nil {
+		if _, err := ParsePrefixes(list); err == nil {
 			t.Errorf("%q was accepted", list)
 		}
 	}
-	got, err := ParseProxies(" ")
+	got, err := ParsePrefixes(" ")
 	if err != nil || len(got) != 0 {
 		t.Errorf("an empty list: %v %v", got, err)
 	}
-	if got, err := ParseProxies("10.1.2.3/8,::1"); err != nil || fmt.Sprint(got) != fmt.Sprint([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}) {
+	if got, err := ParsePrefixes("10.1.2.3/8,::1"); err != nil || fmt.Sprint(got) != fmt.Sprint([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}) {
 		t.Errorf("%v %v", got, err)
 	}
 }

@@ -1,0 +1,202 @@
+package oauth
+
+import (
+	"bytes"
+	"crypto/rsa"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// Bounds of what a client says about itself.
+const (
+	maxMetadata      = 64 << 10
+	maxRedirectURIs  = 20
+	maxRedirectBytes = 8 << 10 // of all together; the row is anybody's to write
+	maxClientName    = 120
+	maxKeys          = 20
+)
+
+// clientMetadata is the part of RFC 7591 §2 that we keep and echo. Anything else that a client sends is ignored;
+// nothing is echoed as null or "", which clients refuse. Logos are neither kept nor shown: what a stranger's server
+// draws next to a name would look like something that we checked.
+type clientMetadata struct {
+	RedirectURIs    []string        `json:"redirect_uris"`
+	ClientName      string          `json:"client_name,omitempty"`
+	ClientURI       string          `json:"client_uri,omitempty"`
+	Scope           string          `json:"scope,omitempty"`
+	ApplicationType string          `json:"application_type,omitempty"`
+	SoftwareID      string          `json:"software_id,omitempty"`
+	SoftwareVersion string          `json:"software_version,omitempty"`
+	AuthMethod      string          `json:"token_endpoint_auth_method,omitempty"`
+	JWKSURI         string          `json:"jwks_uri,omitempty"`
+	JWKS            json.RawMessage `json:"jwks,omitempty"`
+}
+
+// The ways in which a client shows that it is itself at the token endpoint (RFC 7591 §2).
+const (
+	byNothing = "none"
+	byBasic   = "client_secret_basic"
+	byPost    = "client_secret_post"
+	byKey     = "private_key_jwt"
+)
+
+// authMethods are all of them, as the metadata names them.
+var authMethods = []string{byNothing, byBasic, byPost, byKey}
+
+// badMetadata says what is wrong with a client's metadata, as RFC 7591 §3.2.2 wants it told.
+type badMetadata struct{ code, problem string }
+
+func (b *badMetadata) Error() string { return b.code + ": " + b.problem }
+
+func invalidMetadata(format string, args ...any) error {
+	return &badMetadata{"invalid_client_metadata", fmt.Sprintf(format, args...)}
+}
+
+func invalidRedirects(format string, args ...any) error {
+	return &badMetadata{"invalid_redirect_uri", fmt.Sprintf(format, args...)}
+}
+
+// parseMembers reads a JSON object. Its members are matched by their exact names later: encoding/json folds case, and
+// a checker that reads "Redirect_uris" differently must not exist.
+func parseMembers(body []byte) (map[string]json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if !json.Valid(body) || json.Unmarshal(body, &members) != nil || members == nil {
+		return nil, invalidMetadata("The metadata is not a JSON object.")
+	}
+	return members, nil
+}
+
+// parseMetadata reads the members that we know. Which redirect URIs and which method are good is the caller's to say.
+func parseMetadata(members map[string]json.RawMessage) (clientMetadata, error) {
+	var m clientMetadata
+	for name, into := range map[string]any{
+		"redirect_uris": &m.RedirectURIs, "client_name": &m.ClientName, "client_uri": &m.ClientURI, "scope": &m.Scope,
+		"application_type": &m.ApplicationType, "software_id": &m.SoftwareID, "software_version": &m.SoftwareVersion,
+		"token_endpoint_auth_method": &m.AuthMethod, "jwks_uri": &m.JWKSURI, "jwks": &m.JWKS,
+	} {
+		raw, ok := members[name]
+		if !ok || bytes.Equal(bytes.TrimSpace(raw), []byte("null")) {
+			continue
+		}
+		if json.Unmarshal(raw, into) != nil {
+			if name == "redirect_uris" {
+				return m, invalidRedirects("redirect_uris must be an array of strings.")
+			}
+			return m, invalidMetadata("%s must be a string.", name)
+		}
+	}
+	if len(m.RedirectURIs) == 0 || len(m.RedirectURIs) > maxRedirectURIs {
+		return m, invalidRedirects("redirect_uris must name 1 to %d URIs.", maxRedirectURIs)
+	}
+	if total := len(strings.Join(m.RedirectURIs, "")); total > maxRedirectBytes {
+		return m, invalidRedirects("redirect_uris are longer than %d characters together.", maxRedirectBytes)
+	}
+	m.ClientName = cleanName(m.ClientName)
+	m.tidy()
+	return m, nil
+}
+
+// tidy drops what is too long to keep; it is only ever echoed.
+func (m *clientMetadata) tidy() {
+	for _, field := range []*string{&m.ClientURI, &m.Scope, &m.ApplicationType, &m.SoftwareID, &m.SoftwareVersion} {
+		if len(*field) > maxRedirectURI || !utf8.ValidString(*field) {
+			*field = ""
+		}
+	}
+}
+
+// checkKeys sees that a client that authenticates with a key has published one, and keeps keys of no other.
+func (m *clientMetadata) checkKeys() error {
+	if m.AuthMethod != byKey {
+		m.JWKS, m.JWKSURI = nil, ""
+		return nil
+	}
+	switch {
+	case len(m.JWKS) > 0 && m.JWKSURI != "":
+		return invalidMetadata("Give either jwks or jwks_uri, not both (RFC 7591 section 2).")
+	case len(m.JWKS) > 0:
+		_, err := parseKeys(m.JWKS)
+		return err
+	}
+	u, err := url.Parse(m.JWKSURI)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || len(m.JWKSURI) > maxRedirectURI || strings.ContainsFunc(m.JWKSURI, notInURI) {
+		return invalidMetadata("private_key_jwt needs the public keys: jwks, or jwks_uri with an https address.")
+	}
+	return nil
+}
+
+// parseKeys reads a set of public keys (RFC 7517 §5). Kinds of keys that we do not know are passed over; a private or
+// symmetric one is a leak, and refused so that its owner notices.
+func parseKeys(raw []byte) ([]jose.JSONWebKey, error) {
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if len(raw) > maxMetadata || json.Unmarshal(raw, &set) != nil || len(set.Keys) > maxKeys {
+		return nil, invalidMetadata("jwks is not a set of at most %d keys (RFC 7517 section 5).", maxKeys)
+	}
+	keys := []jose.JSONWebKey{}
+	for _, one := range set.Keys {
+		if holdsSecret(one) { // before the library, which computes with what it finds in a private key
+			return nil, invalidMetadata("jwks holds a private or symmetric key. It is no secret any more: replace it, and publish public keys only.")
+		}
+		var key jose.JSONWebKey
+		if key.UnmarshalJSON(one) == nil && key.Valid() && usable(key) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, invalidMetadata("jwks holds no public key that signatures could be checked with (RSA of 2048 bits or more, P-256, P-384, P-521, Ed25519).")
+	}
+	return keys, nil
+}
+
+// holdsSecret reports whether a key has a member that only private and symmetric keys have (RFC 7518 §6).
+func holdsSecret(key []byte) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(key, &members) != nil {
+		return false
+	}
+	return slices.ContainsFunc([]string{"d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"}, func(name string) bool {
+		_, ok := members[name]
+		return ok
+	})
+}
+
+// usable reports whether signatures can be checked with a key: it is meant for that, it is long enough to mean
+// something, and not so long that checking is work.
+func usable(key jose.JSONWebKey) bool {
+	if rsaKey, ok := key.Key.(*rsa.PublicKey); ok && (rsaKey.N.BitLen() < 2048 || rsaKey.N.BitLen() > 8192) {
+		return false
+	}
+	return key.IsPublic() && (key.Use == "" || key.Use == "sig")
+}
+
+// native reports whether an app runs on people's machines: all its answers go to a port or a scheme of its own there.
+func (m *clientMetadata) native() bool {
+	return m.ApplicationType == "native" || !slices.ContainsFunc(m.RedirectURIs, func(uri string) bool {
+		return strings.HasPrefix(uri, "https:")
+	})
+}
+
+// cleanName makes a client's name inert: no control and no direction-changing characters (which could dress a name
+// up as another), and a length that fits a sentence.
+func cleanName(name string) string {
+	name = strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) || unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs) || c == utf8.RuneError {
+			return -1
+		}
+		return c
+	}, name)
+	name = strings.Join(strings.Fields(name), " ")
+	if runes := []rune(name); len(runes) > maxClientName {
+		name = string(runes[:maxClientName])
+	}
+	return name
+}

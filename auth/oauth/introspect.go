@@ -1,0 +1,91 @@
+package oauth
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/ory/fosite"
+
+	"switchboard/internal/scope"
+	"switchboard/internal/store"
+	"switchboard/internal/web"
+)
+
+// introspection is the answer of RFC 7662 §2.2. A token that is dead, unknown, or none of the asking client's business
+// is inactive and nothing more is said (§2.2, §4).
+type introspection struct {
+	Active   bool   `json:"active"`
+	Scope    string `json:"scope,omitempty"`
+	ClientID string `json:"client_id,omitempty"`
+	Subject  string `json:"sub,omitempty"`
+	Type     string `json:"token_type,omitempty"`
+	Expires  int64  `json:"exp,omitempty"`
+	IssuedAt int64  `json:"iat,omitempty"`
+	Audience string `json:"aud,omitempty"`
+	Issuer   string `json:"iss,omitempty"`
+}
+
+// introspect serves /oauth/introspect (RFC 7662). Whoever asks has to show who they are: a client may ask about its
+// own tokens, one that an administrator made about any of its organization. Public clients may not ask at all; a
+// stranger could try tokens out.
+func (s *Server) introspect(w http.ResponseWriter, r *http.Request) {
+	form, err := bodyForm(r)
+	if err == nil && form.Get("token") == "" {
+		err = fosite.ErrInvalidRequest.WithHint("The parameter token is missing.")
+	}
+	var who fosite.Client
+	if err == nil {
+		who, err = s.authenticate(r.Context(), r, form)
+	}
+	if err == nil && !who.(*client).proven {
+		err = fosite.ErrInvalidClient.WithHint("Introspection is for clients that authenticate, with a secret or a key.")
+	}
+	var answer introspection
+	if err == nil {
+		answer, err = s.look(r.Context(), who.(*client), form.Get("token"))
+	}
+	if err != nil {
+		s.writeFailure(w, r, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	web.JSON(w, http.StatusOK, answer)
+}
+
+// look finds what a token is worth now: its scopes that the person's role still allows.
+func (s *Server) look(ctx context.Context, who *client, token string) (introspection, error) {
+	var t struct {
+		scope, accessHash       string
+		issued, access, refresh store.Time
+		used                    store.Time
+		g                       grantState
+	}
+	in, hashes := store.In(s.Secrets.Hashes(token))
+	err := s.Store.QueryRow(ctx, `SELECT g.scope, g.access_hash, g.issued_at, g.access_expires_at, g.refresh_expires_at, g.used_at, `+grantColumns+`
+		FROM generations g `+grantJoins("g")+` WHERE g.access_hash IN `+in+` OR g.refresh_hash IN `+in, append(hashes, hashes...),
+		append([]any{&t.scope, &t.accessHash, &t.issued, &t.access, &t.refresh, &t.used}, t.g.columns()...)...)
+	if store.IsNotFound(err) {
+		return introspection{}, nil
+	}
+	if err != nil {
+		return introspection{}, &trouble{fmt.Errorf("reading a token: %w", err)}
+	}
+	isAccess, ends := s.Secrets.Matches(token, t.accessHash), t.refresh
+	if isAccess {
+		ends = t.access
+	}
+	own := who.row.ID == t.g.clientID || who.row.Kind == kindMade && who.row.organization() == t.g.orgID
+	if !own || t.g.dead() || !time.Now().Before(ends.Time) || !isAccess && !t.used.IsZero() {
+		return introspection{}, nil
+	}
+	out := introspection{
+		Active: true, Scope: scope.Parse(t.scope).Filter(t.g.role.Allows).String(), ClientID: t.g.clientID, Subject: t.g.personID,
+		Expires: ends.Unix(), IssuedAt: t.issued.Unix(), Audience: t.g.resource, Issuer: s.Issuer,
+	}
+	if isAccess {
+		out.Type = "Bearer"
+	}
+	return out, nil
+}

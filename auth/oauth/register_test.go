@@ -123,7 +123,9 @@ func TestEachRegisteredRedirectWorksAtAuthorize(t *testing.T) {
 func TestARegistrationThatCannotBeServedIsRefused(t *testing.T) {
 	w := newWorld(t)
 	uri := func(s string) string { return `{"redirect_uris":["https://ok.example/cb",` + strconv.Quote(s) + `]}` }
-	method := func(m string) string { return `{"redirect_uris":["https://ok.example/cb"],"token_endpoint_auth_method":"` + m + `"` }
+	method := func(m string) string {
+		return `{"redirect_uris":["https://ok.example/cb"],"token_endpoint_auth_method":"` + m + `"`
+	}
 	for _, c := range []struct{ body, code string }{
 		{uri("javascript:alert(1)"), "invalid_redirect_uri"},
 		{uri("JavaScript:alert(1)"), "invalid_redirect_uri"},

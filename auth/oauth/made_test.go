@@ -1,0 +1,241 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"switchboard/internal/caller"
+	"switchboard/internal/fault"
+	"switchboard/internal/scope"
+	"switchboard/internal/trial"
+)
+
+// as is a context of somebody of an organization at a page.
+func (w *world) as(role scope.Role) context.Context {
+	return caller.With(w.t.Context(), caller.Caller{Org: w.org.ID, Person: w.people[role].ID, Role: role, Via: caller.Browser})
+}
+
+// asNeighbour is a context of the other organization's owner.
+func (w *world) asNeighbour() context.Context {
+	return caller.With(w.t.Context(), caller.Caller{Org: w.otherOrg.ID, Person: w.neighbour.ID, Role: scope.Owner, Via: caller.Browser})
+}
+
+func (w *world) apps(ctx context.Context) []App {
+	w.t.Helper()
+	apps, err := w.server.Apps(ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return apps
+}
+
+func TestAnAppThatAnAdministratorMakesSignsInPeopleOfTheirOrganizationOnly(t *testing.T) {
+	w := newWorld(t)
+	secret, app, err := w.server.MakeApp(w.as(scope.Admin), NewApp{Name: " Booking\u202e ", Redirects: []string{redirect}, Method: byPost})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := App{ID: app.ID, Name: "Booking", Made: true, Method: byPost, Redirects: []string{redirect}}
+	if diff := cmp.Diff(want, app, cmpopts.IgnoreFields(App{}, "CreatedAt")); diff != "" {
+		t.Error(diff)
+	}
+	tokens := w.exchange(w.codeFor(app.ID, "org:read"), "client_id", app.ID, "client_secret", secret)
+	if tokens.Status != http.StatusOK {
+		t.Fatalf("%+v", tokens)
+	}
+	want.Connections = 1
+	if diff := cmp.Diff([]App{want}, w.apps(w.as(scope.Owner)), cmpopts.IgnoreFields(App{}, "CreatedAt", "UsedAt")); diff != "" {
+		t.Error(diff)
+	}
+	if got := w.apps(w.asNeighbour()); len(got) != 0 {
+		t.Errorf("the neighbours see %+v", got)
+	}
+	p, err := w.server.Pending(t.Context(), w.mustBegin(query(app.ID)), browser)
+	if err != nil || p.OnlyOrg != w.org.ID {
+		t.Errorf("%+v %v", p, err)
+	}
+	answer, err := w.decide(w.mustBegin(query(app.ID, "scope", "org:read")), Decision{Approve: true, PersonID: w.neighbour.ID, OrgID: w.otherOrg.ID, Scopes: scope.Of("org:read")})
+	if err != nil || answer.Get("error") != "access_denied" || answer.Get("code") != "" {
+		t.Errorf("in another organization: %v %v", answer, err)
+	}
+	if got := w.audited(); got[0] != "client_create ok" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestOnlyAnAdministratorManagesApps(t *testing.T) {
+	w := newWorld(t)
+	id, _ := w.made(w.org.ID, w.owner.ID)
+	theirs, _ := w.made(w.otherOrg.ID, w.neighbour.ID)
+	for _, ctx := range []context.Context{t.Context(), w.as(scope.Member), w.as(scope.Viewer)} {
+		_, list := w.server.Apps(ctx)
+		_, _, make := w.server.MakeApp(ctx, NewApp{Name: "x", Redirects: []string{redirect}, Method: byBasic})
+		_, _, rotate := w.server.RotateSecret(ctx, id, false)
+		for _, err := range []error{list, make, rotate, w.server.BlockApp(ctx, id), w.server.UnblockApp(ctx, id)} {
+			if !fault.Is(err, fault.Forbidden) {
+				t.Errorf("%v", err)
+			}
+		}
+	}
+	for _, foreign := range []string{theirs, w.desktop, "cli_nobody", ""} {
+		_, _, rotate := w.server.RotateSecret(w.asOwner(), foreign, true)
+		for _, err := range []error{rotate, w.server.BlockApp(w.asOwner(), foreign), w.server.UnblockApp(w.asOwner(), foreign)} {
+			if !fault.Is(err, fault.NotFound) {
+				t.Errorf("%q: %v", foreign, err)
+			}
+		}
+	}
+}
+
+func TestAnAppThatIsTypedWrongIsRefusedWithItsField(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		app   NewApp
+		field string
+	}{
+		{NewApp{Name: " \u202e", Redirects: []string{redirect}, Method: byBasic}, "name"},
+		{NewApp{Name: "x", Method: byBasic}, "redirects"},
+		{NewApp{Name: "x", Redirects: []string{"javascript:1"}, Method: byBasic}, "redirects"},
+		{NewApp{Name: "x", Redirects: make([]string, 21), Method: byBasic}, "redirects"},
+		{NewApp{Name: "x", Redirects: []string{redirect}, Method: "x"}, "method"},
+		{NewApp{Name: "x", Redirects: []string{redirect}}, "method"},
+		{NewApp{Name: "x", Redirects: []string{redirect}, Method: byKey}, "jwks_uri"},
+		{NewApp{Name: "x", Redirects: []string{redirect}, Method: byKey, JWKSURI: "http://x.example"}, "jwks_uri"},
+	} {
+		_, _, err := w.server.MakeApp(w.asOwner(), c.app)
+		var f *fault.Error
+		if !errors.As(err, &f) || f.Code != fault.InvalidRequest || f.Details["field"] != c.field {
+			t.Errorf("%+v: %v", c.app, err)
+		}
+	}
+	if n := w.count(`SELECT count(*) FROM clients WHERE kind = 'made'`); n != 0 {
+		t.Errorf("%d were made", n)
+	}
+}
+
+func TestARotatedSecretWorksAtOnceAndTheOldOneForADayUnlessItLeaked(t *testing.T) {
+	w := newWorld(t)
+	id, first := w.made(w.org.ID, w.owner.ID)
+	works := func(secret string) bool {
+		return w.ask("/oauth/token", basic(id, secret), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"sb_rt_x"}}) == refusal(400, "invalid_grant")
+	}
+	second, app, err := w.server.RotateSecret(w.asOwner(), id, false)
+	if err != nil || time.Until(app.OldUntil) < 23*time.Hour {
+		t.Fatalf("%+v %v", app, err)
+	}
+	if !works(first) || !works(second) {
+		t.Error("one of the two does not work")
+	}
+	w.exec(`UPDATE clients SET old_secret_until = ?`, time.Now().Add(-time.Second).UnixMicro())
+	if works(first) || !works(second) {
+		t.Error("after a day")
+	}
+	if err := w.server.Sweep(t.Context()); err != nil || w.count(`SELECT count(*) FROM clients WHERE old_secret_hash <> ''`) != 0 {
+		t.Errorf("an old secret's hash is kept, %v", err)
+	}
+	third, app, err := w.server.RotateSecret(w.asOwner(), id, true)
+	if err != nil || !app.OldUntil.IsZero() || works(second) || !works(third) || works("") {
+		t.Errorf("after a leak: %+v %v", app, err)
+	}
+	if got := w.audited(); got[len(got)-1] != "client_rotate ok" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestABlockedAppIsDeadAtOnceAndAsksInVain(t *testing.T) {
+	w := newWorld(t)
+	tokens := w.tokens("org:read")
+	open := w.mustBegin(query(w.desktop, "scope", "org:read"))
+	unused := w.code("org:read")
+	replica := w.replica()
+	if err := w.server.BlockApp(w.as(scope.Admin), w.desktop); err != nil {
+		t.Fatal(err)
+	}
+	w.dead("blocked", tokens)
+	if _, err := replica.who(tokens.Access); err == nil {
+		t.Error("it lives on another server")
+	}
+	if got := w.exchange(unused); got != refusal(400, "invalid_grant") {
+		t.Errorf("a code from before: %+v", got)
+	}
+	for _, request := range []string{open, w.mustBegin(query(w.desktop, "scope", "org:read"))} {
+		if p, err := w.server.Pending(t.Context(), request, browser); err != nil || len(p.BlockedIn) != 1 || p.BlockedIn[0] != w.org.ID {
+			t.Errorf("%+v %v", p, err)
+		}
+		if answer, err := w.decide(request, w.yes("org:read")); err != nil || answer.Get("error") != "access_denied" {
+			t.Errorf("%v %v", answer, err)
+		}
+	}
+	elsewhere := Decision{Approve: true, PersonID: w.neighbour.ID, OrgID: w.otherOrg.ID, Scopes: scope.Of("org:read")}
+	if answer, err := w.decide(w.mustBegin(query(w.desktop, "scope", "org:read")), elsewhere); err != nil || answer.Get("code") == "" {
+		t.Errorf("another organization: %v %v", answer, err)
+	}
+	if apps := w.apps(w.asOwner()); len(apps) != 1 || apps[0].BlockedAt.IsZero() || apps[0].Connections != 0 {
+		t.Errorf("%+v", apps)
+	}
+	if apps := w.apps(w.asNeighbour()); len(apps) != 1 || !apps[0].BlockedAt.IsZero() || apps[0].Connections != 1 {
+		t.Errorf("the neighbours see %+v", apps)
+	}
+	for range 2 { // again is fine, and says nothing
+		if err := w.server.BlockApp(w.asOwner(), w.desktop); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.exec(`UPDATE clients SET used_at = 1, created_at = 1`)
+	w.exec(`DELETE FROM consent_requests`)
+	w.exec(`DELETE FROM codes`)
+	w.exec(`DELETE FROM generations`)
+	w.exec(`DELETE FROM grants`)
+	w.exec(`DELETE FROM connections`)
+	if err := w.server.Sweep(t.Context()); err != nil || w.count(`SELECT count(*) FROM clients`) != 1 {
+		t.Errorf("a block was swept with its client: %v", err)
+	}
+	if err := w.server.UnblockApp(w.asOwner(), w.desktop); err != nil {
+		t.Fatal(err)
+	}
+	w.tokens("org:read")
+	got := w.audited()
+	want := []string{"consent ok", "consent ok", "client_block ok", "consent refused", "consent refused", "client_unblock ok", "consent ok"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestABlockAndAConsentAtOnceLeaveNothingAlive(t *testing.T) {
+	w := newWorld(t)
+	w.tokens("org:read")
+	for i := range 10 {
+		request := w.mustBegin(query(w.desktop, "scope", "org:read"))
+		codes := trial.Parallel(2, func(i int) string {
+			if i == 0 {
+				if err := w.server.BlockApp(w.asOwner(), w.desktop); err != nil {
+					t.Error(err)
+				}
+				return ""
+			}
+			answer, err := w.decide(request, w.yes("org:read"))
+			if err != nil {
+				t.Error(err)
+			}
+			return answer.Get("code")
+		})
+		if n := w.count(`SELECT count(*) FROM connections WHERE revoked_at IS NULL`); n != 0 {
+			t.Fatalf("round %d: %d connections of a blocked app live", i, n)
+		}
+		if codes[1] != "" {
+			if got := w.exchange(codes[1]); got != refusal(400, "invalid_grant") {
+				t.Errorf("round %d: %+v", i, got)
+			}
+		}
+		if err := w.server.UnblockApp(w.asOwner(), w.desktop); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -29,7 +29,7 @@ func TestEveryPageCarriesTheHeaders(t *testing.T) {
 	at, _ := ask(b, "contacts:read")
 	const strict = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"
 	for path, policy := range map[string]string{
-		"/connections": strict + "; form-action 'self'", "/keys": strict + "; form-action 'self'", "/audit": strict + "; form-action 'self'",
+		"/connections": strict + "; form-action 'self'", "/connect": strict + "; form-action 'self'", "/keys": strict + "; form-action 'self'", "/audit": strict + "; form-action 'self'",
 		"/setup?link=link": strict + "; form-action 'self'", "/setup?link=other": strict + "; form-action 'self'", "/nowhere": strict + "; form-action 'self'",
 		"/": strict + "; form-action 'self'", "/sign-in": strict + "; form-action 'self'", "/oauth/authorize": strict + "; form-action 'self'",
 		at: strict, "/consent/unknown": strict,
@@ -54,7 +54,7 @@ func TestNoPageNeedsWhatThePolicyForbids(t *testing.T) {
 	b := newBrowser(t, serveWorld(t, w).URL)
 	b.signIn(amira)
 	at, _ := ask(b, "contacts:read contacts:write")
-	for _, path := range []string{"/connections", "/keys", "/audit", at, "/nowhere"} {
+	for _, path := range []string{"/connections", "/connect", "/connect?app=codex", "/keys", "/audit", at, "/nowhere"} {
 		p := b.get(path)
 		for n := range p.root.Descendants() {
 			for _, a := range n.Attr {
@@ -81,7 +81,7 @@ func TestEveryFieldHasALabelAndEveryIDIsThereOnce(t *testing.T) {
 	setup, signIn := b.get("/setup?link=link"), b.get("/sign-in")
 	b.signIn(amira)
 	_, stepUp := ask(b, "contacts:read contacts:write org:read org:write calls:write")
-	for _, p := range []*page{setup, signIn, stepUp, b.get("/connections"), b.get("/keys"), b.get("/audit")} {
+	for _, p := range []*page{setup, signIn, stepUp, b.get("/connections"), b.get("/connect"), b.get("/connect?app=vscode"), b.get("/keys"), b.get("/audit")} {
 		title := textOf(p.all("title", nil)[0])
 		labels, ids := map[string]bool{}, map[string]int{}
 		for _, l := range p.all("label", nil) {
@@ -108,7 +108,7 @@ func TestEveryFieldHasALabelAndEveryIDIsThereOnce(t *testing.T) {
 
 func TestNobodyIsSentAwayFromHere(t *testing.T) {
 	for next, want := range map[string]string{
-		"": "/connections", "keys": "/keys", "audit": "/audit", "req_1": "/consent/req_1", "https://evil.example": "/connections",
+		"": "/connections", "keys": "/keys", "connect": "/connect", "audit": "/audit", "req_1": "/consent/req_1", "https://evil.example": "/connections",
 		"//evil.example": "/connections", "/\\evil.example": "/connections", "../evil": "/connections", "a\r\nb": "/connections",
 	} {
 		b := newBrowser(t, serveWorld(t, newWorld()).URL)
@@ -125,7 +125,7 @@ func TestNobodyIsSentAwayFromHere(t *testing.T) {
 func TestPagesAskForTheSignInAndComeBack(t *testing.T) {
 	b := newBrowser(t, serveWorld(t, newWorld()).URL)
 	for path, want := range map[string]string{
-		"/": "/sign-in", "/connections": "/sign-in?next=connections", "/keys": "/sign-in?next=keys", "/audit?who=x": "/sign-in?next=audit", "/consent/req_9": "/sign-in?next=req_9",
+		"/": "/sign-in", "/connections": "/sign-in?next=connections", "/keys": "/sign-in?next=keys", "/connect?app=cursor": "/sign-in?next=connect", "/audit?who=x": "/sign-in?next=audit", "/consent/req_9": "/sign-in?next=req_9",
 	} {
 		if got := b.get(path); got.status != http.StatusSeeOther || got.header.Get("Location") != want {
 			t.Errorf("%s leads to %q, want %q", path, got.header.Get("Location"), want)
@@ -378,7 +378,7 @@ func TestTheOrganizationsLanguageWins(t *testing.T) {
 	b := newBrowser(t, srv.URL)
 	b.header.Set("Accept-Language", "en")
 	b.signIn(amira)
-	for _, path := range []string{"/connections", "/keys", "/audit", "/nowhere"} {
+	for _, path := range []string{"/connections", "/connect", "/keys", "/audit", "/nowhere"} {
 		if root := b.get(path).all("html", nil)[0]; trial.Attr(root, "lang") != "ar" || trial.Attr(root, "dir") != "rtl" {
 			t.Errorf("%s speaks %s", path, trial.Attr(root, "lang"))
 		}

@@ -83,6 +83,7 @@ func (u *UI) Routes(mux *http.ServeMux) {
 	u.add(mux, "/sign-out", endpoint{name: "sign-out", orgless: true, show: u.home, act: u.signOut})
 	u.add(mux, "/setup", endpoint{name: "setup", open: true, show: u.showSetup, act: u.setUp})
 	u.add(mux, "/connections", endpoint{name: "connections", show: u.showConnections, act: u.revokeConnection})
+	u.add(mux, "/connect", endpoint{name: "connect", show: u.showConnect})
 	u.add(mux, "/keys", endpoint{name: "keys", show: u.showKeys, act: u.changeKeys})
 	u.add(mux, "/audit", endpoint{name: "audit", show: u.showAudit})
 	u.add(mux, "/organization", endpoint{name: "organization", show: u.home, act: u.useOrganization})

@@ -39,6 +39,7 @@ var rooms = map[string][]string{
 	"internal/places": {},
 	"internal/origin": {},
 	"internal/store":  {"internal/caller"},
+	"internal/doctor": {"internal/origin"},
 
 	// Test rooms.
 	"internal/store/storetest": {"internal", "migrations"},

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 // maxAnswer is more than any answer on the way has.
@@ -31,6 +32,7 @@ type answer struct {
 
 func fetch(client *http.Client, req *http.Request) *answer {
 	a := &answer{method: req.Method, url: req.URL}
+	began := time.Now()
 	resp, err := client.Do(req)
 	if err != nil {
 		a.err = err
@@ -39,6 +41,10 @@ func fetch(client *http.Client, req *http.Request) *answer {
 	defer resp.Body.Close() //nolint:errcheck // it was read
 	a.status, a.header, a.tls = resp.StatusCode, resp.Header, resp.TLS
 	a.body, a.err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if a.err == nil && time.Since(began) >= client.Timeout {
+		// Giving up closes the connection, and a server may still see that and end its answer properly.
+		a.err = context.DeadlineExceeded
+	}
 	return a
 }
 

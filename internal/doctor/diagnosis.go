@@ -23,15 +23,15 @@ func (a *answer) diagnose(expected ...int) *Finding {
 		return a.unreached()
 	case a.redirects():
 		return a.redirected()
-	case slices.Contains(expected, a.status) && !a.isHTML():
+	case a.status == http.StatusUnauthorized && strings.HasPrefix(strings.ToLower(a.header.Get("WWW-Authenticate")), "basic") && !a.isJSON():
+		return a.find("password_asked", "something in front of Switchboard asks for a password of its own",
+			"Take the proxy's own sign-in (in nginx, auth_basic) off the whole host: clients send Switchboard's tokens in the same header.")
+	case slices.Contains(expected, a.status) && (a.status == http.StatusNotFound || !a.isHTML()):
 		return nil
 	case a.status == http.StatusTooManyRequests:
 		return a.find("rate_limited", "the limit for one address is used up", "Wait a minute and examine again. If clients meet it too, raise the proxy's limit (in nginx, limit_req).")
 	case a.status == http.StatusRequestEntityTooLarge:
 		return a.find("too_large", "the proxy refuses the size of the request", "Raise the proxy's limit for request bodies: in nginx, client_max_body_size 1m;")
-	case a.status == http.StatusUnauthorized && strings.HasPrefix(strings.ToLower(a.header.Get("WWW-Authenticate")), "basic") && !a.ours():
-		return a.find("password_asked", "something in front of Switchboard asks for a password of its own",
-			"Take the proxy's own sign-in (in nginx, auth_basic) off the whole host: clients send Switchboard's tokens in the same header.")
 	case a.status == http.StatusForbidden:
 		return a.forbidden()
 	case a.status >= http.StatusInternalServerError:

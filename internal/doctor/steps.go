@@ -232,7 +232,7 @@ func (r *replay) judge(a *answer) *Finding {
 			return a.find("endpoint_missing", member+" is missing", "Let the proxy pass /.well-known/ on to Switchboard unchanged and empty its cache.")
 		}
 		u, err := url.Parse(address)
-		if err != nil || u.Scheme != r.target.Scheme && !r.client.Rooted {
+		if err != nil || u.Scheme != r.target.Scheme {
 			return a.find("endpoint_scheme", fmt.Sprintf("%s is %s and the address used is %s://; clients refuse to go from one to the other", member, address, r.target.Scheme),
 				"Set SWITCHBOARD_URL to the address that people paste and let the proxy rewrite no bodies (in nginx, sub_filter).")
 		}

@@ -374,6 +374,36 @@ func TestAServerWithAnotherAddressIsToldWhichToSet(t *testing.T) {
 	}
 }
 
+func TestASecondAddressOfAServerIsNothingToConfigureItFor(t *testing.T) {
+	server := newMachine(t).serve(false)
+	second := strings.Replace(server.url, "localhost", "127.0.0.1", 1)
+	for address, want := range map[string][2]string{
+		second:                 {"other_address", "Use " + server.url + "/mcp, which is the address to paste"},
+		server.url + "/at/mcp": {"not_found", "Switchboard needs a host of its own"},
+	} {
+		r, err := doctor.New(doctor.Config{Clients: registering()[1:2]}).Examine(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := r.Clients[0].Finding; f == nil || f.Code != want[0] || !strings.Contains(f.Do, want[1]) {
+			t.Errorf("%s: %+v, want %v", address, f, want)
+		}
+	}
+}
+
+func TestAServerBelowAPathIsToldToHaveAHostOfItsOwn(t *testing.T) {
+	s := newSite(t, "--url=https://example.com")
+	below := sent(func(r *http.Request) { r.URL.Path = strings.TrimPrefix(r.URL.Path, "/tools") })
+	s.fault.Store(&below)
+	r, err := doctor.New(doctor.Config{Clients: registering()[:1], HTTP: s.to(true), Lookup: outside}).Examine(t.Context(), "https://example.com/tools/mcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := r.Clients[0].Finding; f == nil || f.Code != "resource_mismatch" || !strings.HasPrefix(f.Do, "Paste https://example.com/mcp.") {
+		t.Errorf("%+v", f)
+	}
+}
+
 func TestAClientOf20250326TakesFixedPathsWhereThereIsNoMetadata(t *testing.T) {
 	s := newSite(t, "--url=https://example.com")
 	aliased := func(pass http.Handler) http.Handler {
@@ -459,6 +489,40 @@ func TestWhatCannotBeReachedFromTheInternetIsNotedForThoseWhoCallFromThere(t *te
 	}
 	if diff := cmp.Diff([]string{"claude", "chatgpt"}, noted); diff != "" || r.Failing() > 0 {
 		t.Errorf("%s%s", diff, text(t, r))
+	}
+}
+
+func TestPlainHTTPBeyondThisMachineIsWarnedOfAndKeepsVendorsAway(t *testing.T) {
+	server := newMachine(t).serve(false, "--url=http://example.com", "--insecure")
+	encrypting := false
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if encrypting {
+			http.Redirect(w, r, "https://"+r.Host+r.URL.Path, http.StatusMovedPermanently)
+			return
+		}
+		backend, _ := url.Parse(server.url)
+		(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(backend); p.Out.Host = p.In.Host }}).ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	examine := func() *doctor.Report {
+		cfg := doctor.Config{Clients: registering(), Lookup: outside, HTTP: &http.Client{Transport: &http.Transport{
+			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, network, front.Listener.Addr().String())
+			},
+		}}}
+		r, err := doctor.New(cfg).Examine(t.Context(), "http://example.com/mcp")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r := examine()
+	if diff := cmp.Diff(map[string]string{"claude": "not_https", "chatgpt": "not_https"}, failing(r)); diff != "" || len(r.Warnings) != 1 || r.Warnings[0].Code != "clear_text" {
+		t.Errorf("%s%s", diff, text(t, r))
+	}
+	encrypting = true
+	if r := examine(); r.Everyone == nil || r.Everyone.Code != "redirected" || !strings.HasPrefix(r.Everyone.Do, "Paste the https:// address") {
+		t.Errorf("%s", text(t, r))
 	}
 }
 

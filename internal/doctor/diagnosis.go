@@ -36,7 +36,7 @@ func (a *answer) diagnose(expected ...int) *Finding {
 		return a.forbidden()
 	case a.status >= http.StatusInternalServerError:
 		return a.broken()
-	case a.isHTML():
+	case a.isHTML() && !(a.status == http.StatusNotFound && a.ours()):
 		return a.page()
 	case a.status == http.StatusBadRequest && strings.Contains(string(a.body), "HTTPS server"):
 		return a.find("https_here", "the port speaks https", "Use the address with https://, and set SWITCHBOARD_URL to it.")
@@ -151,11 +151,20 @@ func (a *answer) otherHost(message string) *Finding {
 	used, _ := origin.Of(a.url)
 	canonical := canonicalPattern.FindStringSubmatch(message)
 	if canonical != nil && canonical[1] != used.String() {
-		return a.find("host_unknown", "Switchboard is configured for "+canonical[1]+" and refuses this host name",
-			"Set SWITCHBOARD_URL="+used.String()+" and restart, or paste "+canonical[1]+"/mcp.")
+		return a.find("host_unknown", "Switchboard is configured for "+canonical[1]+" and refuses this host name", oneAddress(used, canonical[1]))
 	}
 	return a.find("host_rewritten", "the proxy passes the request on under another host name, which Switchboard refuses",
 		"Have the proxy pass the name on: in nginx, proxy_set_header Host $host;")
+}
+
+// oneAddress says how the address that people use and the one that the server is configured for become the same. One
+// of this machine, or in clear beside an encrypted one, is nothing to configure a server for.
+func oneAddress(used *url.URL, configured string) string {
+	its, err := url.Parse(configured)
+	if err == nil && (origin.IsLoopback(used.Hostname()) || used.Scheme == "http" && its.Scheme == "https") {
+		return "Use " + configured + "/mcp, which is the address to paste; if that is no longer right, change SWITCHBOARD_URL and restart."
+	}
+	return "Set SWITCHBOARD_URL=" + used.String() + " and restart, or paste " + configured + "/mcp."
 }
 
 func (a *answer) broken() *Finding {

@@ -155,7 +155,7 @@ func (r *replay) otherAddress(a *answer, member, named string) *Finding {
 		at = its.String()
 	}
 	return a.find("other_address", fmt.Sprintf("%s is at %s, the address used is at %s, and clients refuse the difference", member, at, used),
-		fmt.Sprintf("Set SWITCHBOARD_URL=%s and restart, or paste %s%s.", used, at, r.target.Path))
+		oneAddress(used, at))
 }
 
 // resource reads the metadata that the challenge names (RFC 9728 §3). Its resource must be what was pasted.
@@ -175,7 +175,8 @@ func (r *replay) resource(ctx context.Context) *Finding {
 		if f := r.otherAddress(a, "resource", m.Resource); f != nil {
 			return f
 		}
-		return a.find("resource_mismatch", fmt.Sprintf("it is about %q, what was pasted is %q, and clients refuse the difference", m.Resource, r.target), "Paste "+m.Resource+".")
+		return a.find("resource_mismatch", fmt.Sprintf("it is about %q, what was pasted is %q, and clients refuse the difference", m.Resource, r.target),
+			"Paste "+m.Resource+". Switchboard needs a host of its own: it does not work below a path that the proxy adds.")
 	}
 	r.issuer = m.Servers[0]
 	return nil

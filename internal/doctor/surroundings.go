@@ -81,16 +81,16 @@ func (d *Doctor) distance(ctx context.Context, target *url.URL) *Finding {
 	switch {
 	case i >= 0:
 		where := host
-		if addresses[i].String() != host {
-			where += " is " + addresses[i].String()
+		if ip := addresses[i].Unmap().String(); ip != host {
+			where += " is " + ip
 		}
 		return &Finding{
-			Code: "not_public", Saw: "not reachable from the internet, where this client calls from: " + where + ", an address of this machine or network",
+			Code: "not_public", Saw: "Not reachable from the internet, where this client calls from: " + where + ", an address of this machine or network",
 			Do: "Give the server a public https:// address and set SWITCHBOARD_URL to it (docs/deploy.md). If the name has another address outside, run the doctor there.",
 		}
 	case target.Scheme == "http":
 		return &Finding{
-			Code: "not_https", Saw: "this client calls from the internet and takes https:// addresses only",
+			Code: "not_https", Step: "the address", Saw: "This client calls from the internet and takes https:// addresses only",
 			Do: "Put a proxy with TLS in front and set SWITCHBOARD_URL to its https:// address (docs/deploy.md).",
 		}
 	}

@@ -158,6 +158,19 @@ func page(status int) http.HandlerFunc {
 	}
 }
 
+// object answers with JSON, in the way of a Switchboard and readable for pages.
+func object(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range map[string]string{
+			"Content-Type": "application/json", "X-Request-Id": "req_1", "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": r.Header.Get("Access-Control-Request-Headers"),
+		} {
+			w.Header().Set(name, value)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
 // sent changes requests on their way to the server.
 func sent(change func(*http.Request)) misfit {
 	return func(pass http.Handler) http.Handler {
@@ -247,6 +260,7 @@ func misconfigurations() []planted {
 		{"a portal before everything", at("", "/", redirect("https://sso.example/login")), "redirected", "exempt this whole host", everyone},
 		{"a portal before the pages", at("", "/oauth/authorize", redirect("https://sso.example/login")), "page_redirected", "exempt this whole host", thoseWhoSignIn},
 		{"Switchboard is not running", at("", "/", page(502)), "bad_gateway", "SWITCHBOARD_ADDR", everyone},
+		{"the proxy has a limit that it calls trouble", at("POST", "/oauth/token", page(503)), "bad_gateway", "limit_req", thoseWhoSignIn},
 		{"Switchboard is slow", at("", "/oauth/token", page(504)), "bad_gateway", "proxy_read_timeout", thoseWhoSignIn},
 		{"a firewall refuses the registration", at("", "/oauth/register", page(403)), "blocked", "Exempt /mcp, /.well-known/ and /oauth/", thoseWhoSignIn},
 		{"the registration is too large", at("POST", "/oauth/register", page(413)), "too_large", "client_max_body_size", thoseWhoSignIn},
@@ -276,6 +290,32 @@ func misconfigurations() []planted {
 		{"the registration's answer has holes", rewritten("/oauth/register", `"client_id"`, `"logo_uri":null,"client_id"`), "registration_empty", "bug", thoseWhoSignIn},
 		{"the issuer gets a slash", rewritten(metadata, `"issuer":"https://example.com"`, `"issuer":"https://example.com/"`), "issuer_mismatch", "sub_filter", thoseWhoCompare},
 		{"endpoints become http", rewritten(metadata, "https://example.com/oauth", "http://example.com/oauth"), "endpoint_scheme", "SWITCHBOARD_URL", thoseWhoSignIn},
+		{"the database is down", at("POST", "/oauth/register", object(503, `{"error":"temporarily_unavailable"}`)), "database_down", "SWITCHBOARD_DATABASE", thoseWhoSignIn},
+		{"Switchboard fails", at("", "/oauth/token", object(500, `{"error":"internal"}`)), "server_error", "req_1", thoseWhoSignIn},
+		{"Origin is the proxy's", sent(func(r *http.Request) {
+			if r.Header.Get("Origin") != "" {
+				r.Header.Set("Origin", "https://proxy.example")
+			}
+		}), "origin_refused", "SWITCHBOARD_ORIGINS", theBrowser},
+		{"somebody else answers", at("POST", "/mcp", object(200, `{}`)), "not_asked", "the address of Switchboard", everyone},
+		{"the metadata is plain text", answered(func(r *http.Request, status int, h http.Header, body string) (int, string) {
+			if strings.HasPrefix(r.URL.Path, "/.well-known/") {
+				h.Set("Content-Type", "text/plain")
+			}
+			return status, body
+		}), "not_json", "/.well-known/", thoseWhoSignIn},
+		{"the metadata is somebody else's", at("", "/.well-known/oauth-protected", object(200, `{}`)), "metadata_incomplete", "unchanged", thoseWhoCompare},
+		{"GET on the endpoint is answered by the proxy", at("GET", "/mcp", object(200, `{}`)), "stream", "GET /mcp", thoseWhoSignIn},
+		{"the registration is changed", at("POST", "/oauth/register", object(400, `{"error":"invalid_redirect_uri"}`)), "registration_refused", "/oauth/register", thoseWhoSignIn},
+		{"queries are rewritten", sent(func(r *http.Request) {
+			q := r.URL.Query()
+			q.Del("code_challenge")
+			r.URL.RawQuery = q.Encode()
+		}), "authorize_refused", "queries", thoseWhoSignIn},
+		{"a bot check before the sign-in", at("GET", "/sign-in", page(200)), "no_sign_in", "bot checks", thoseWhoSignIn},
+		{"a firewall before the sign-in", at("GET", "/sign-in", page(403)), "blocked", "firewall", thoseWhoSignIn},
+		{"the sign-in leads to itself", at("GET", "/sign-in", redirect("/sign-in")), "redirect_loop", "redirects", thoseWhoSignIn},
+		{"tokens are answered by somebody else", at("POST", "/oauth/token", object(200, `{}`)), "token_answer", "POST /oauth/token", thoseWhoSignIn},
 		{"S256 is not offered", rewritten(metadata, `"S256"`, `"plain"`), "no_s256", "unchanged", thoseWhoSignIn},
 		{"an endpoint is missing", rewritten(metadata, `"registration_endpoint"`, `"x"`), "endpoint_missing", "unchanged", thoseWhoSignIn},
 	}
@@ -461,10 +501,12 @@ func TestCertificatesAndClocksAreLookedAt(t *testing.T) {
 		}
 		return codes
 	}
-	late := headers(func(h http.Header) { h.Set("Date", time.Now().Add(-2*time.Minute).UTC().Format(http.TimeFormat)) })
-	s.fault.Store(&late)
-	if r = s.examine(t); !slices.Equal(warned(r), []string{"clock"}) || r.Failing() > 0 {
-		t.Errorf("%s", text(t, r))
+	for _, off := range []time.Duration{-2 * time.Minute, 2 * time.Minute} {
+		wrong := headers(func(h http.Header) { h.Set("Date", time.Now().Add(off).UTC().Format(http.TimeFormat)) })
+		s.fault.Store(&wrong)
+		if r = s.examine(t); !slices.Equal(warned(r), []string{"clock"}) || r.Failing() > 0 {
+			t.Errorf("%s off: %s", off, text(t, r))
+		}
 	}
 	s.fault.Store(nil)
 	end := s.proxy.Certificate().NotAfter

@@ -173,6 +173,9 @@ func (a *answer) broken() *Finding {
 		return a.find("database_down", "Switchboard runs and its database does not answer", "See GET /readyz and the log, and check SWITCHBOARD_DATABASE.")
 	case a.ours():
 		return a.find("server_error", "Switchboard failed", "Look for request "+a.header.Get("X-Request-Id")+" in Switchboard's log.")
+	case a.status == http.StatusServiceUnavailable:
+		return a.find("bad_gateway", "the proxy does not reach Switchboard, or has a limit that is used up",
+			"Start Switchboard and let the proxy lead to SWITCHBOARD_ADDR. If it runs, raise the proxy's limit, which answers 503 too: in nginx, limit_req with a larger burst.")
 	case a.status == http.StatusGatewayTimeout:
 		return a.find("bad_gateway", "the proxy waited for Switchboard in vain", "Check that Switchboard answers GET /healthz at SWITCHBOARD_ADDR, and raise the proxy's patience: in nginx, proxy_read_timeout 90s;")
 	}

@@ -32,6 +32,7 @@ type commands struct {
 	Key struct {
 		Create keyCommand `cmd:"" help:"Make an API key."`
 	} `cmd:"" help:"API keys."`
+	Doctor  doctorCommand  `cmd:"" help:"Find out which AI apps would connect to a running server, and what stops the others."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 

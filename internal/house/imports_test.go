@@ -40,6 +40,7 @@ var rooms = map[string][]string{
 	"internal/origin":   {},
 	"internal/outbound": {},
 	"internal/store":    {"internal/caller"},
+	"internal/doctor":   {"internal/origin"},
 
 	// Test rooms.
 	"internal/store/storetest": {"internal", "migrations"},

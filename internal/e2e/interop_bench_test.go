@@ -31,6 +31,7 @@ type bench struct {
 	t    *testing.T
 	s    *server
 	row  *row
+	db   *store.Store
 	home string // a folder for what the client keeps
 	cimd string // the client's metadata document, when it has one
 
@@ -55,6 +56,7 @@ func newBench(t *testing.T, dialect string, r *row) *bench {
 		env = append(env, more...)
 	}
 	b.s = start(t, dialect, env...)
+	b.db = b.s.database(t)
 	b.s.user(t, owner, orgName, "owner", "--name", "Amira Nasser")
 	b.person = newScript(t, b.s, owner)
 	return b
@@ -168,7 +170,14 @@ func (b *bench) revokeAll() {
 // endAccessTokens lets the time of every access token run out, without waiting for it.
 func (b *bench) endAccessTokens() {
 	b.t.Helper()
-	if _, err := b.s.database(b.t).Exec(b.everywhere(), `UPDATE generations SET access_expires_at = ?`, store.Now()); err != nil {
+	if _, err := b.db.Exec(b.everywhere(), `UPDATE generations SET access_expires_at = ?`, store.Now()); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) write(path, content string) {
+	b.t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -177,7 +186,7 @@ func (b *bench) endAccessTokens() {
 func (b *bench) count(query string) int {
 	b.t.Helper()
 	var n int
-	if err := b.s.database(b.t).QueryRow(b.everywhere(), query, nil, &n); err != nil {
+	if err := b.db.QueryRow(b.everywhere(), query, nil, &n); err != nil {
 		b.t.Fatal(err)
 	}
 	return n

@@ -62,11 +62,7 @@ func tryGoSDK(b *bench) {
 		return err
 	}
 	b.exercise(call)
-	b.revokeAll()
-	asked := b.asked
-	err = b.during("a call after the revocation", func() error { return call(listContacts, map[string]any{}) })
-	b.t.Logf("XX %v, asked %d", err, b.asked-asked)
-	b.no("revoke", "has no revocation call")
+	b.asksAgainOnceRevoked("has no revocation call", call)
 }
 
 // backFrom has the person go to an authorization URL and reads what they bring back.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -88,13 +89,7 @@ func tryMCPRemote(b *bench) {
 		return withOutput(err, w)
 	}
 	b.exercise(call)
-	b.revokeAll()
-	asked := b.asked
-	b.must("a call after the revocation", func() error { return call(listContacts, nil) })
-	if b.asked != asked+1 {
-		b.t.Fatalf("after the revocation the person was asked %d times", b.asked-asked)
-	}
-	b.no("revoke", "has no revocation call; once an administrator revoked, its next call asks the person to sign in again")
+	b.asksAgainOnceRevoked("has no revocation call", call)
 }
 
 func withOutput(err error, w *watcher) error {
@@ -126,12 +121,30 @@ func (b *bench) exercise(call func(tool string, arguments map[string]any) error)
 	b.yes("refresh")
 }
 
-// tryInspector runs the Inspector once for each call; it keeps its tokens in between.
+// asksAgainOnceRevoked has an administrator end what a client cannot end itself, and shows that the client notices.
+func (b *bench) asksAgainOnceRevoked(why string, call func(tool string, arguments map[string]any) error) {
+	b.t.Helper()
+	b.revokeAll()
+	asked := b.asked
+	b.must("a call after the revocation", func() error { return call(listContacts, map[string]any{}) })
+	if b.asked != asked+1 {
+		b.t.Fatalf("after the revocation the person was asked %d times", b.asked-asked)
+	}
+	b.no("revoke", why+"; once an administrator revoked, its next call asks the person to sign in again")
+}
+
+// tryInspector runs the Inspector once for each call; it keeps its tokens in between. The server is in a file that
+// says which scopes to ask for: only then does it step up, while a server that is named on the command line gets a
+// refresh for an answer to its challenge.
 func tryInspector(b *bench) {
 	callback := "http://127.0.0.1:" + freePort(b.t) + "/oauth/callback"
+	servers := filepath.Join(b.home, "servers.json")
+	b.write(servers, asJSONText(map[string]any{"mcpServers": map[string]any{"switchboard": map[string]any{
+		"type": "streamable-http", "url": b.s.url + "/mcp", "oauth": map[string]any{"scopes": "contacts:read"},
+	}}}))
 	run := func(more ...string) error {
 		w := newWatcher(b)
-		args := append([]string{"--cli", b.s.url + "/mcp", "--transport", "http", "--callback-url", callback, "--format", "json"}, more...)
+		args := append([]string{"--cli", "--config", servers, "--server", "switchboard", "--callback-url", callback, "--format", "json"}, more...)
 		cmd := asApp(nodeCommand(b, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js", args...), w,
 			"MCP_STORAGE_DIR="+b.home, "MCP_INSPECTOR_SECRET_STORE=file", "MCP_AUTO_OPEN_ENABLED=true")
 		cmd.Stdin = strings.NewReader("y\n") // to "Proceed with step-up authorization?"
@@ -157,10 +170,11 @@ func tryInspector(b *bench) {
 	b.yes("sign in")
 	b.exercise(call)
 	const revoked = `SELECT count(*) FROM grants WHERE revoked_at IS NOT NULL`
-	before, asked := b.count(revoked), b.asked
+	before := b.count(revoked)
 	b.must("signing in anew", func() error { return run("--relogin", "--method", "tools/list") })
-	if b.count(revoked) != before+1 || b.asked != asked+1 {
-		b.t.Fatalf("%d grants were revoked and the person was asked %d times", b.count(revoked)-before, b.asked-asked)
+	if b.count(revoked) > before {
+		b.yes("revoke")
+		return
 	}
-	b.yes("revoke")
+	b.asksAgainOnceRevoked("--relogin forgets its tokens without revoking them: it looks for the endpoint in metadata that the CLI does not keep", call)
 }

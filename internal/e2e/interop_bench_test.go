@@ -117,7 +117,7 @@ func (b *bench) goTo(rawURL string) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if q := asks.Query(); q.Get("resource") != b.s.url+"/mcp" || q.Get("code_challenge_method") != "S256" || q.Get("client_id") == "" {
+	if q := asks.Query(); q.Get("resource") != b.s.url+"/mcp" || q.Get("code_challenge_method") != "S256" || q.Get("client_id") == "" || b.cimd != "" && q.Get("client_id") != b.cimd {
 		b.t.Fatalf("the client asks with %s", rawURL)
 	}
 	page := b.person.consent(attempt{url: rawURL})

@@ -51,9 +51,7 @@ func tryGoSDK(b *bench) {
 		return err
 	})
 	b.t.Cleanup(func() { _ = session.Close() })
-	b.yes("discover")
-	b.yes("register")
-	b.yes("sign in")
+	b.signedIn()
 	call := func(tool string, arguments map[string]any) error {
 		result, err := session.CallTool(b.t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
 		if err == nil && result.IsError {

@@ -78,9 +78,7 @@ func tryMCPRemote(b *bench) {
 		return withOutput(err, w)
 	})
 	b.t.Cleanup(func() { _ = session.Close(); w.opened.Wait() })
-	b.yes("discover")
-	b.yes("register")
-	b.yes("sign in")
+	b.signedIn()
 	call := func(tool string, arguments map[string]any) error {
 		result, err := session.CallTool(b.t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
 		if err == nil && result.IsError {
@@ -97,6 +95,18 @@ func withOutput(err error, w *watcher) error {
 		return nil
 	}
 	return fmt.Errorf("%w\nit says: %s", err, &w.all)
+}
+
+// signedIn records the first three steps of a client that was given the URL of the server and nothing else.
+func (b *bench) signedIn() {
+	b.t.Helper()
+	clients, grants := b.count(`SELECT count(*) FROM clients`), b.count(`SELECT count(*) FROM grants`)
+	if clients != 1 || grants != 1 || b.asked != 1 {
+		b.t.Fatalf("there are %d clients and %d grants, and the person was asked %d times", clients, grants, b.asked)
+	}
+	b.yes("discover")
+	b.yes("register")
+	b.yes("sign in")
 }
 
 // exercise takes a client that is signed in through a call, a step-up and a refresh.
@@ -162,12 +172,7 @@ func tryInspector(b *bench) {
 		return run("--method", "tools/call", "--tool-name", tool, "--tool-args-json", asJSONText(arguments))
 	}
 	b.must("signing in", func() error { return run("--method", "tools/list") })
-	if b.asked != 1 {
-		b.t.Fatalf("to sign in the person was asked %d times", b.asked)
-	}
-	b.yes("discover")
-	b.yes("register")
-	b.yes("sign in")
+	b.signedIn()
 	b.exercise(call)
 	const revoked = `SELECT count(*) FROM grants WHERE revoked_at IS NOT NULL`
 	before := b.count(revoked)

@@ -16,14 +16,14 @@ import (
 
 // nodeCommand runs a file of interop with Node, in an environment that holds nothing of this machine.
 func nodeCommand(b *bench, file string, args ...string) *exec.Cmd {
-	b.t.Helper()
-	cmd := exec.CommandContext(b.t.Context(), node(b.t), append([]string{filepath.FromSlash(file)}, args...)...)
+	cmd := exec.CommandContext(b.t.Context(), b.node, append([]string{filepath.FromSlash(file)}, args...)...)
 	cmd.Dir = "interop"
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "NO_COLOR=1"}
 	return cmd
 }
 
-func node(t *testing.T) string {
+// findNode reads what .ci/test found.
+func findNode(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("NODE")
 	if path == "" {

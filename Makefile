@@ -2,7 +2,7 @@
 
 BIN := bin/switchboard
 
-.PHONY: run build test unit lint e2e bench generate clean
+.PHONY: run build test unit lint e2e interop bench generate clean
 
 run: ## run the server on SQLite in ./data
 	@echo "Building Switchboard. The first time this takes a minute or two." >&2
@@ -12,7 +12,7 @@ run: ## run the server on SQLite in ./data
 build: ## build the binary: no cgo, no npm, no generators
 	@CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o $(BIN) ./cmd/switchboard
 
-test: ## everything: lint, unit tests on SQLite and Postgres, a real browser; installs what it needs on Debian as root
+test: ## everything: lint, unit tests on SQLite and Postgres, a real browser, clients of other people; installs what it needs on Debian as root
 	@.ci/test
 
 unit: ## unit tests on SQLite
@@ -24,6 +24,9 @@ lint: ## formatting, vet, staticcheck, generated files, house rules
 e2e: ## the built binary, a real browser, real MCP clients
 	@.ci/test e2e
 
+interop: ## the clients of other people, from their registries; UPDATE=1 rewrites the table of what they can do
+	@.ci/test interop
+
 bench: ## the cost of a tool call and of a refresh, beside the floor they stand on
 	go test -run='^$$' -bench=. -benchmem ./mcp ./auth/oauth
 
@@ -32,4 +35,4 @@ generate: ## rewrite what is derived: templates, docs, golden files
 	UPDATE=1 go test ./...
 
 clean:
-	rm -rf bin .cache
+	rm -rf bin .cache internal/e2e/interop/node_modules

@@ -177,20 +177,3 @@ func TestAClientThatHangsUpLeavesNoCallInDoubt(t *testing.T) {
 		}
 	}, "SWITCHBOARD_RATE_PER_MINUTE=0")
 }
-
-// database opens the server's database beside it.
-func (s *server) database(t *testing.T) *store.Store {
-	t.Helper()
-	at := filepath.Join(s.dir, "data", "switchboard.db")
-	for _, v := range s.env {
-		if dsn, ok := strings.CutPrefix(v, "SWITCHBOARD_DATABASE="); ok {
-			at = dsn
-		}
-	}
-	db, err := store.Open(t.Context(), store.Config{URL: at})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return db
-}

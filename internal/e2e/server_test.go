@@ -1,4 +1,4 @@
-//go:build e2e
+//go:build e2e || interop
 
 package e2e
 
@@ -141,6 +141,23 @@ func (s *server) key(t *testing.T, org, scopes string, more ...string) string {
 	}
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	return lines[len(lines)-1]
+}
+
+// database opens the server's database beside it.
+func (s *server) database(t *testing.T) *store.Store {
+	t.Helper()
+	at := filepath.Join(s.dir, "data", "switchboard.db")
+	for _, v := range s.env {
+		if dsn, ok := strings.CutPrefix(v, "SWITCHBOARD_DATABASE="); ok {
+			at = dsn
+		}
+	}
+	db, err := store.Open(t.Context(), store.Config{URL: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
 }
 
 // postgresDatabase makes a database that is gone after the test.

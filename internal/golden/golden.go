@@ -5,6 +5,7 @@ package golden
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,4 +30,21 @@ func Check(t testing.TB, path, want string) {
 	if diff := cmp.Diff(string(b), want); diff != "" {
 		t.Errorf("%s is out of date (-file +now); look at the change, then run the test with UPDATE=1:\n%s", path, diff)
 	}
+}
+
+// Section is Check for a part of a file that a person writes otherwise: what stands between the lines
+// "<!-- name: begin -->" and "<!-- name: end -->".
+func Section(t testing.TB, path, name, want string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := "<!-- "+name+": begin -->\n", "<!-- "+name+": end -->\n"
+	before, rest, begun := strings.Cut(string(b), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !begun || !ended {
+		t.Fatalf("%s has no lines %q and %q", path, begin, end)
+	}
+	Check(t, path, before+begin+"\n"+want+"\n"+end+after)
 }

@@ -455,7 +455,7 @@ func connectionDetail(p connectionsPage, c connection) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = unverified(p.Printer, c.ClientName).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = whose(p.Printer, c.ClientName, c.ClientHost).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

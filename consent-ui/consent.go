@@ -46,6 +46,7 @@ type choice struct {
 	Line     string // what the person's role means for what was asked
 	OnlyRead bool   // the role leaves only reading
 	Nothing  bool   // the role leaves nothing
+	Blocked  bool   // an administrator keeps the app out
 	Less     bool   // the role leaves less than was asked
 	allowed  scope.Set
 	held     scope.Set
@@ -120,15 +121,24 @@ func (u *UI) renderConsent(w http.ResponseWriter, r *http.Request, v *visit, sta
 // that the app is connected to, else the one that the person looked at last.
 func (u *UI) choices(r *http.Request, v *visit, p *consentPage) error {
 	for _, m := range v.memberships {
+		if only := p.Pending.OnlyOrg; only != "" && only != m.Organization.ID {
+			continue
+		}
 		held, since, err := u.OAuth.Held(r.Context(), p.Pending, v.session.Person.ID, m.Organization.ID)
 		if err != nil {
 			return err
 		}
 		c := choice{Membership: m, held: held, since: since, allowed: p.Pending.Requested.Filter(m.Role.Allows)}
+		if c.Blocked = slices.Contains(p.Pending.BlockedIn, m.Organization.ID); c.Blocked {
+			c.allowed = scope.Set{}
+		}
 		c.Nothing, c.Less = len(c.allowed) == 0, len(c.allowed) < len(p.Pending.Requested)
 		c.OnlyRead = len(c.allowed.ReadOnly()) == len(c.allowed)
 		c.Line = u.roleLine(p, c)
 		p.Choices = append(p.Choices, c)
+	}
+	if len(p.Choices) == 0 {
+		return errOtherOrganization
 	}
 	p.Chosen = slices.MaxFunc(p.Choices, func(a, b choice) int { return cmp.Compare(a.weight(v), b.weight(v)) })
 	return nil
@@ -150,6 +160,8 @@ func (u *UI) roleLine(p *consentPage, c choice) string {
 	role := p.aRole(c.Role)
 	lacking := names(u.permissions(p.Printer, p.Pending.Requested.Minus(c.allowed)))
 	switch {
+	case c.Blocked:
+		return p.T("consent.org.blocked")
 	case c.Nothing:
 		return p.T("consent.org.nothing", "Role", role)
 	case len(lacking) > 0 && c.OnlyRead:

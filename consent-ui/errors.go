@@ -18,24 +18,28 @@ type problem struct {
 	status     int
 	key        string // of the title; the next step is key + ".more"
 	moreKey    string // where the next step has a key of its own
+	detail     string // for the maker of an app, in English
 	retryAfter time.Duration
 }
 
 func (p *problem) Error() string { return "page " + p.key }
 
 var (
-	errNotFound       = &problem{status: http.StatusNotFound, key: "error.not_found"}
-	errForged         = &problem{status: http.StatusForbidden, key: "error.forged"}
-	errBadForm        = &problem{status: http.StatusBadRequest, key: "error.bad_form"}
-	errForbidden      = &problem{status: http.StatusForbidden, key: "error.forbidden"}
-	errNoOrganization = &problem{status: http.StatusForbidden, key: "error.no_organization"}
-	errGone           = &problem{status: http.StatusGone, key: "error.gone"}
-	errSetupOver      = &problem{status: http.StatusGone, key: "error.setup_over"}
+	errNotFound          = &problem{status: http.StatusNotFound, key: "error.not_found"}
+	errForged            = &problem{status: http.StatusForbidden, key: "error.forged"}
+	errBadForm           = &problem{status: http.StatusBadRequest, key: "error.bad_form"}
+	errForbidden         = &problem{status: http.StatusForbidden, key: "error.forbidden"}
+	errNoOrganization    = &problem{status: http.StatusForbidden, key: "error.no_organization"}
+	errOtherOrganization = &problem{status: http.StatusForbidden, key: "error.other_organization"}
+
+	errGone      = &problem{status: http.StatusGone, key: "error.gone"}
+	errSetupOver = &problem{status: http.StatusGone, key: "error.setup_over"}
 )
 
 type errorPage struct {
 	frame
 	Heading, More string
+	Detail        string // for the maker of an app, in English
 	RequestID     string
 	SignIn        bool // the sign-in is a next step for somebody who is signed out
 }
@@ -61,6 +65,7 @@ func (u *UI) fail(w http.ResponseWriter, r *http.Request, v *visit, err error) {
 	u.render(w, r, p.status, errorView(errorPage{
 		frame: u.frame(r, v, heading), Heading: heading,
 		More:      v.words.T(more, "Org", v.here.Organization.Name),
+		Detail:    p.detail,
 		RequestID: caller.Request(r.Context()),
 		SignIn:    p == errNotFound || p == errForged || p == errSetupOver,
 	}))
@@ -89,7 +94,7 @@ func problemOf(err error) *problem {
 	case errors.As(err, &p):
 		return p
 	case errors.As(err, &page):
-		return &problem{status: page.Status, key: "error.oauth", moreKey: "error.oauth." + page.Reason, retryAfter: page.RetryAfter}
+		return &problem{status: page.Status, key: "error.oauth", moreKey: "error.oauth." + page.Reason, detail: page.Detail, retryAfter: page.RetryAfter}
 	case errors.Is(err, oauth.ErrGone):
 		return errGone
 	case errors.Is(err, accounts.ErrNoSetup):

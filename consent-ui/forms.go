@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"net/http"
 	"slices"
+
+	"github.com/a-h/templ"
 )
 
 // maxForm bounds what a form may send. The largest page posts a few dozen scopes.
@@ -58,6 +60,18 @@ func readForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if r.ParseForm() != nil {
 		return errBadForm
+	}
+	return nil
+}
+
+// described is the attributes that tie a control to the line below it: what was wrong with it, or else its hint, if it
+// has one.
+func described(wrong bool, field, hint string) templ.Attributes {
+	switch {
+	case wrong:
+		return templ.Attributes{"aria-invalid": "true", "aria-describedby": field + "-error", "autofocus": true}
+	case hint != "":
+		return templ.Attributes{"aria-describedby": hint}
 	}
 	return nil
 }

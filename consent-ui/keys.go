@@ -173,11 +173,5 @@ func (p keysPage) ticks(o offer) bool { return len(p.Ticked) > 0 && p.Ticked.Con
 
 // marks are the attributes that tie a control to the line below it.
 func (p keysPage) marks(field, hint string) templ.Attributes {
-	switch {
-	case p.Wrong == field:
-		return templ.Attributes{"aria-invalid": "true", "aria-describedby": field + "-error", "autofocus": true}
-	case hint != "":
-		return templ.Attributes{"aria-describedby": hint}
-	}
-	return nil
+	return described(p.Wrong == field, field, hint)
 }

@@ -29,7 +29,7 @@ func TestEveryPageCarriesTheHeaders(t *testing.T) {
 	at, _ := ask(b, "contacts:read")
 	const strict = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"
 	for path, policy := range map[string]string{
-		"/connections": strict + "; form-action 'self'", "/connect": strict + "; form-action 'self'", "/keys": strict + "; form-action 'self'", "/audit": strict + "; form-action 'self'",
+		"/connections": strict + "; form-action 'self'", "/connect": strict + "; form-action 'self'", "/keys": strict + "; form-action 'self'", "/audit": strict + "; form-action 'self'", "/clients": strict + "; form-action 'self'", "/authorize": strict + "; form-action 'self'",
 		"/setup?link=link": strict + "; form-action 'self'", "/setup?link=other": strict + "; form-action 'self'", "/nowhere": strict + "; form-action 'self'",
 		"/": strict + "; form-action 'self'", "/sign-in": strict + "; form-action 'self'", "/oauth/authorize": strict + "; form-action 'self'",
 		at: strict, "/consent/unknown": strict,
@@ -51,10 +51,11 @@ func TestNoPageNeedsWhatThePolicyForbids(t *testing.T) {
 	w := newWorld()
 	w.connections, w.keys = []auth.Connection{connected("con_1", "Claude", amira, "contacts:read")}, []auth.Key{{ID: "key_1", Name: "Build"}}
 	w.entries = []audit.Entry{entry("aud_1", "sign_in", audit.OK, caller.Browser, "")}
+	w.apps = someApps()
 	b := newBrowser(t, serveWorld(t, w).URL)
 	b.signIn(amira)
 	at, _ := ask(b, "contacts:read contacts:write")
-	for _, path := range []string{"/connections", "/connect", "/connect?app=codex", "/keys", "/audit", at, "/nowhere"} {
+	for _, path := range []string{"/connections", "/connect", "/connect?app=codex", "/keys", "/clients", "/clients?rotate=cli_1", "/audit", at, "/nowhere"} {
 		p := b.get(path)
 		for n := range p.root.Descendants() {
 			for _, a := range n.Attr {
@@ -77,11 +78,12 @@ func TestEveryFieldHasALabelAndEveryIDIsThereOnce(t *testing.T) {
 	w.setupLink = "link"
 	w.connections = []auth.Connection{connected("con_1", "Claude", amira, "contacts:read"), connected("con_2", "Cursor", jonas, "org:read")}
 	w.held[amira.ID+clinic.ID] = scope.Of("contacts:read", "contacts:write")
+	w.apps = someApps()
 	b := newBrowser(t, serveWorld(t, w).URL)
 	setup, signIn := b.get("/setup?link=link"), b.get("/sign-in")
 	b.signIn(amira)
 	_, stepUp := ask(b, "contacts:read contacts:write org:read org:write calls:write")
-	for _, p := range []*page{setup, signIn, stepUp, b.get("/connections"), b.get("/connect"), b.get("/connect?app=vscode"), b.get("/keys"), b.get("/audit")} {
+	for _, p := range []*page{setup, signIn, stepUp, b.get("/connections"), b.get("/connect"), b.get("/connect?app=vscode"), b.get("/keys"), b.get("/clients"), b.get("/clients?block=cli_1"), b.get("/clients?rotate=cli_1"), b.get("/audit")} {
 		title := textOf(p.all("title", nil)[0])
 		labels, ids := map[string]bool{}, map[string]int{}
 		for _, l := range p.all("label", nil) {
@@ -125,7 +127,7 @@ func TestNobodyIsSentAwayFromHere(t *testing.T) {
 func TestPagesAskForTheSignInAndComeBack(t *testing.T) {
 	b := newBrowser(t, serveWorld(t, newWorld()).URL)
 	for path, want := range map[string]string{
-		"/": "/sign-in", "/connections": "/sign-in?next=connections", "/keys": "/sign-in?next=keys", "/connect?app=cursor": "/sign-in?next=connect", "/audit?who=x": "/sign-in?next=audit", "/consent/req_9": "/sign-in?next=req_9",
+		"/": "/sign-in", "/connections": "/sign-in?next=connections", "/keys": "/sign-in?next=keys", "/clients?block=x": "/sign-in?next=clients", "/connect?app=cursor": "/sign-in?next=connect", "/audit?who=x": "/sign-in?next=audit", "/consent/req_9": "/sign-in?next=req_9",
 	} {
 		if got := b.get(path); got.status != http.StatusSeeOther || got.header.Get("Location") != want {
 			t.Errorf("%s leads to %q, want %q", path, got.header.Get("Location"), want)

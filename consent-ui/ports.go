@@ -37,13 +37,19 @@ type Auth interface {
 	Catalog() *scope.Catalog
 }
 
-// OAuth is what the pages need of the authorization server: the request that waits for a person, and the way to
-// answer it.
+// OAuth is what the pages need of the authorization server: the request that waits for a person and the way to answer
+// it, and the apps that an administrator keeps.
 type OAuth interface {
 	Begin(r *http.Request, browser string) (requestID string, err error)
 	Pending(ctx context.Context, requestID, browser string) (oauth.Pending, error)
 	Held(ctx context.Context, p oauth.Pending, personID, orgID string) (scope.Set, time.Time, error)
 	Decide(ctx context.Context, requestID, browser string, d oauth.Decision) (location string, err error)
+
+	Apps(ctx context.Context) ([]oauth.App, error)
+	MakeApp(ctx context.Context, n oauth.NewApp) (secret string, app oauth.App, err error)
+	RotateSecret(ctx context.Context, id string, leaked bool) (secret string, app oauth.App, err error)
+	BlockApp(ctx context.Context, id string) error
+	UnblockApp(ctx context.Context, id string) error
 }
 
 // Audit is what the log's page needs of internal/audit.

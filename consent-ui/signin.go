@@ -51,7 +51,7 @@ func (p signInPage) describe() string {
 }
 
 var (
-	pages       = []string{"connections", "connect", "keys", "audit"}
+	pages       = []string{"connections", "connect", "keys", "clients", "audit"}
 	requestRule = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 )
 

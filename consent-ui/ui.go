@@ -78,6 +78,9 @@ func (u *UI) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /assets/{file}", u.assets.serve)
 	mux.HandleFunc("POST /oauth/authorize", u.authorizeByPost)
 	u.add(mux, "/oauth/authorize", endpoint{open: true, show: u.authorize})
+	// A client of the 2025-03-26 revision comes here when it found no metadata.
+	mux.HandleFunc("POST /authorize", u.authorizeByPost)
+	u.add(mux, "/authorize", endpoint{open: true, show: u.authorize})
 	u.add(mux, "/consent/{id}", endpoint{name: "consent", consent: true, show: u.showConsent, act: u.answerConsent})
 	u.add(mux, "/sign-in", endpoint{name: "sign-in", open: true, show: u.showSignIn, act: u.signIn})
 	u.add(mux, "/sign-out", endpoint{name: "sign-out", orgless: true, show: u.home, act: u.signOut})
@@ -85,6 +88,7 @@ func (u *UI) Routes(mux *http.ServeMux) {
 	u.add(mux, "/connections", endpoint{name: "connections", show: u.showConnections, act: u.revokeConnection})
 	u.add(mux, "/connect", endpoint{name: "connect", show: u.showConnect})
 	u.add(mux, "/keys", endpoint{name: "keys", show: u.showKeys, act: u.changeKeys})
+	u.add(mux, "/clients", endpoint{name: "clients", show: u.showClients, act: u.changeClients})
 	u.add(mux, "/audit", endpoint{name: "audit", show: u.showAudit})
 	u.add(mux, "/organization", endpoint{name: "organization", show: u.home, act: u.useOrganization})
 	u.add(mux, "/{$}", endpoint{open: true, show: u.home})

@@ -112,7 +112,8 @@ func TestEveryGroupWithAToolHasItsWords(t *testing.T) {
 
 func TestEveryActionHasItsWordsInTheLog(t *testing.T) {
 	want := []string{}
-	for _, action := range []string{audit.SignIn, audit.Consent, audit.RefreshReuse, audit.CodeReuse, audit.Revoke, audit.KeyCreate, audit.UserCreate, audit.PasswordSet} {
+	for _, action := range []string{audit.SignIn, audit.Consent, audit.RefreshReuse, audit.CodeReuse, audit.Revoke, audit.KeyCreate, audit.UserCreate, audit.PasswordSet,
+		audit.ClientCreate, audit.ClientRotate, audit.ClientBlock, audit.ClientUnblock} {
 		want = append(want, "audit.does."+action)
 	}
 	for _, tool := range tools.All(tools.Deps{}).Tools() {

@@ -51,7 +51,7 @@ func newBench(t *testing.T, dialect string, r *row) *bench {
 	t.Helper()
 	env := append([]string{"SWITCHBOARD_RATE_PER_MINUTE=0"}, r.client.env...)
 	b := &bench{t: t, row: r, node: findNode(t), home: t.TempDir(), asks: make(chan ask)}
-	if r.client.needs == "metadata documents" {
+	if r.client.document {
 		var more []string
 		b.cimd, more = metadataDocument(t)
 		env = append(env, more...)

@@ -18,22 +18,22 @@ import (
 
 // A candidate is software of other people that signs in to a Switchboard.
 type candidate struct {
-	name  string // as the table has it
-	from  string // the package or module that it comes from; its version is pinned where packages are
-	needs string // what of the server is not there yet, see built
-	env   []string
-	try   func(b *bench)
+	name     string // as the table has it
+	from     string // the package or module that it comes from; its version is pinned where packages are
+	document bool   // its id is the address of a metadata document
+	env      []string
+	try      func(b *bench)
 }
 
-// candidates lists every client with every way of signing in. One that needs what the server cannot do yet waits.
+// candidates lists every client with every way of signing in.
 func candidates() []candidate {
 	all := []candidate{
 		{name: "TypeScript SDK, v1", from: "@modelcontextprotocol/sdk", try: runScript("typescript-sdk-1.mjs", "none")},
-		{name: "TypeScript SDK, v1, by metadata document", from: "@modelcontextprotocol/sdk", needs: "metadata documents", try: runScript("typescript-sdk-1.mjs", "none")},
+		{name: "TypeScript SDK, v1, by metadata document", from: "@modelcontextprotocol/sdk", document: true, try: runScript("typescript-sdk-1.mjs", "none")},
 		{name: "TypeScript SDK, v2", from: "@modelcontextprotocol/client", try: runScript("typescript-sdk-2.mjs", "none")},
-		{name: "TypeScript SDK, v2, by metadata document", from: "@modelcontextprotocol/client", needs: "metadata documents", try: runScript("typescript-sdk-2.mjs", "none")},
+		{name: "TypeScript SDK, v2, by metadata document", from: "@modelcontextprotocol/client", document: true, try: runScript("typescript-sdk-2.mjs", "none")},
 		{name: "Go SDK", from: "github.com/modelcontextprotocol/go-sdk", env: []string{everyCallRefreshes}, try: tryGoSDK},
-		{name: "Go SDK, by metadata document", from: "github.com/modelcontextprotocol/go-sdk", needs: "metadata documents", env: []string{everyCallRefreshes}, try: tryGoSDK},
+		{name: "Go SDK, by metadata document", from: "github.com/modelcontextprotocol/go-sdk", document: true, env: []string{everyCallRefreshes}, try: tryGoSDK},
 		{name: "mcp-remote", from: "mcp-remote", try: tryMCPRemote},
 		{name: "MCP Inspector, CLI", from: "@modelcontextprotocol/inspector", try: tryInspector},
 		{name: "golang.org/x/oauth2", from: "golang.org/x/oauth2", env: []string{everyCallRefreshes}, try: tryOAuth2},
@@ -42,17 +42,13 @@ func candidates() []candidate {
 		for _, method := range []string{"none", "client_secret_basic", "client_secret_post", "private_key_jwt"} {
 			c := candidate{name: library, from: library, try: runScript(library+".mjs", method)}
 			if method != "none" {
-				c.name, c.needs = c.name+", "+method, "confidential clients"
+				c.name += ", " + method
 			}
 			all = append(all, c)
 		}
 	}
-	return slices.DeleteFunc(all, func(c candidate) bool { return c.needs != "" && !slices.Contains(built(), c.needs) })
+	return all
 }
-
-// built is what the server can do of what candidates need: "confidential clients" (registration with an
-// authentication method, and introspection) and "metadata documents" (a client_id that is an https URL).
-func built() []string { return nil }
 
 // steps are what every client is put through; a client that cannot take one says why.
 func steps() []string {

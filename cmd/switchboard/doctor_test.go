@@ -448,12 +448,9 @@ func TestAClientOf20250326TakesFixedPathsWhereThereIsNoMetadata(t *testing.T) {
 	s := newSite(t, "--url=https://example.com")
 	aliased := func(pass http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			switch r.URL.Path {
-			case metadata:
+			if r.URL.Path == metadata {
 				page(404)(w, r)
 				return
-			case "/authorize", "/token", "/register":
-				r.URL.Path = "/oauth" + r.URL.Path
 			}
 			pass.ServeHTTP(w, r)
 		})
@@ -471,8 +468,6 @@ func TestAClientOf20250326TakesFixedPathsWhereThereIsNoMetadata(t *testing.T) {
 
 func TestAClientWhoseDocumentCannotBeFetchedIsToldOfEgress(t *testing.T) {
 	s := newSite(t, "--url=https://example.com")
-	advertised := rewritten(metadata, `"issuer":`, `"client_id_metadata_document_supported":true,"issuer":`)
-	s.fault.Store(&advertised)
 	r := s.examine(t, func(cfg *doctor.Config) {
 		cfg.Clients = registering()
 		for i := range cfg.Clients {
@@ -484,7 +479,7 @@ func TestAClientWhoseDocumentCannotBeFetchedIsToldOfEgress(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"claude-code": "client_document"}, failing(r)); diff != "" {
 		t.Error(diff)
 	}
-	if got := text(t, r); !strings.Contains(got, "Let the server reach https://client.invalid") || !strings.Contains(got, "SWITCHBOARD_CLIENT_HOSTS") {
+	if got := text(t, r); !strings.Contains(got, "Let the server reach https://client.invalid") || !strings.Contains(got, "SWITCHBOARD_CLIENTS_ALLOW") {
 		t.Errorf("%s", got)
 	}
 }

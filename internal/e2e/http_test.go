@@ -185,14 +185,17 @@ const redirect = "http://127.0.0.1:53682/callback"
 
 // attempt is one authorization request of an app.
 type attempt struct {
-	client, verifier, state string
-	url                     string
+	client, redirect, verifier, state string
+	url                               string
 }
 
-func (s *server) attempt(client, scope string) attempt {
+func (s *server) attempt(client, scope string) attempt { return s.attemptAt(client, redirect, scope) }
+
+// attemptAt wants the answer at an address of its own.
+func (s *server) attemptAt(client, redirect, scope string) attempt {
 	verifier := base64.RawURLEncoding.EncodeToString(random(48))
 	challenge := sha256.Sum256([]byte(verifier))
-	a := attempt{client: client, verifier: verifier, state: base64.RawURLEncoding.EncodeToString(random(16))}
+	a := attempt{client: client, redirect: redirect, verifier: verifier, state: base64.RawURLEncoding.EncodeToString(random(16))}
 	q := url.Values{
 		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {redirect}, "state": {a.state}, "resource": {s.url + "/mcp"},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(challenge[:])}, "code_challenge_method": {"S256"},
@@ -263,7 +266,7 @@ func (p *script) decide(page answer, a attempt, decision string, change func(url
 	f.values.Set("decision", decision)
 	got := p.post(f.action, f.values)
 	location := got.header.Get("Location")
-	if got.status != http.StatusSeeOther || !strings.HasPrefix(location, redirect+"?") {
+	if got.status != http.StatusSeeOther || !strings.HasPrefix(location, a.redirect+"?") {
 		p.t.Fatalf("consent answered %d to %q: %.500s", got.status, location, got.body)
 	}
 	u, err := url.Parse(location)
@@ -300,7 +303,7 @@ func (p *script) connect(client, scope string) tokens {
 func (s *server) exchange(t *testing.T, a attempt, code string) answer {
 	t.Helper()
 	return do(t, http.DefaultClient, formPost(t, s.url+"/oauth/token", url.Values{
-		"grant_type": {"authorization_code"}, "client_id": {a.client}, "code": {code}, "code_verifier": {a.verifier}, "redirect_uri": {redirect}, "resource": {s.url + "/mcp"},
+		"grant_type": {"authorization_code"}, "client_id": {a.client}, "code": {code}, "code_verifier": {a.verifier}, "redirect_uri": {a.redirect}, "resource": {s.url + "/mcp"},
 	}))
 }
 

@@ -4,14 +4,10 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -52,9 +48,9 @@ func newBench(t *testing.T, dialect string, r *row) *bench {
 	env := append([]string{"SWITCHBOARD_RATE_PER_MINUTE=0"}, r.client.env...)
 	b := &bench{t: t, row: r, node: findNode(t), home: t.TempDir(), asks: make(chan ask)}
 	if r.client.document {
-		var more []string
-		b.cimd, more = metadataDocument(t)
-		env = append(env, more...)
+		v := newVendor(t)
+		b.cimd = v.publish("/client.json", "Documented", redirect)
+		env = append(env, v.trusted(t)...)
 	}
 	b.s = start(t, dialect, env...)
 	b.db = b.s.database(t)
@@ -201,22 +197,4 @@ func (b *bench) everywhere() context.Context {
 func (b *bench) refreshes() int {
 	b.t.Helper()
 	return b.count(`SELECT (SELECT count(*) FROM generations) - (SELECT count(DISTINCT grant_id) FROM generations)`)
-}
-
-// metadataDocument serves a Client ID Metadata Document with a certificate that the server is told to trust.
-func metadataDocument(t *testing.T) (clientID string, env []string) {
-	t.Helper()
-	web := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]any{
-			"client_id": "https://" + r.Host + r.URL.Path, "client_name": "Documented", "redirect_uris": []string{redirect},
-			"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"}, "token_endpoint_auth_method": "none",
-		})
-	}))
-	t.Cleanup(web.Close)
-	authority := filepath.Join(t.TempDir(), "authority.pem")
-	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return web.URL + "/client.json", []string{"SWITCHBOARD_OUTBOUND_ALLOW=127.0.0.0/8", "SSL_CERT_FILE=" + authority}
 }

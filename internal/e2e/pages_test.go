@@ -25,7 +25,7 @@ func evaluate(expression string) chromedp.Action[chromedp.Void] {
 }
 
 func TestPagesInEnglishAndArabic(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *server) {
+	onBothFor(t, func(t *testing.T, s *server, v *vendor) {
 		const salma, clinic = "salma@clinic.example", "عيادة الميناء"
 		s.user(t, salma, clinic, "owner", "--name", "سلمى حداد", "--country", "AE", "--timezone", "Asia/Dubai", "--language", "ar")
 		s.user(t, owner, orgName, "owner", "--name", "Amira Nasser")
@@ -51,6 +51,8 @@ func TestPagesInEnglishAndArabic(t *testing.T) {
 		b.shoot("connections-arabic")
 		b.open(s.url + "/connect?app=codex")
 		b.shoot("connect-arabic")
+		b.open(s.url + "/clients")
+		b.shoot("clients-arabic")
 		b.open(s.url + "/audit")
 		b.shoot("audit-arabic")
 		if strings.Contains(b.text(), "Sign in") {
@@ -87,10 +89,31 @@ func TestPagesInEnglishAndArabic(t *testing.T) {
 		if key := b.eval(`document.querySelector("#key").textContent.trim()`); !strings.HasPrefix(key, "sb_live_") {
 			t.Errorf("#key holds %q", key)
 		}
+		b.open(s.url + "/clients")
+		b.fill("name", "Booking")
+		b.do("typing redirects", evaluate(`document.querySelector("#redirects").value = "https://booking.example/signed-in\nhttp://localhost:3000/signed-in"`))
+		b.click(`[name="create"]`)
+		b.wait("#client-secret")
+		b.shoot("client-secret-shown-once")
+		b.open(s.url + "/clients?rotate=" + b.eval(`document.querySelector("#client-id").textContent.trim()`))
+		b.shoot("client-rotate")
+		b.open(s.url + "/clients?block=" + client)
+		b.shoot("client-block")
+		b.click(`button[name="block"]`)
+		b.wait(".toast")
+		b.shoot("clients")
+		b.open(s.attempt(client, "org:read").url)
+		b.wait(`[name="org"]`)
+		b.shoot("consent-blocked-in-one-organization")
 		b.open(s.url + "/nothing-here")
 		b.shoot("not-found")
 		b.open(s.url + "/oauth/authorize?client_id=unknown")
 		b.shoot("unknown-app")
+		b.open(s.attempt(v.URL+"/nothing.json", "").url)
+		b.shoot("bad-document")
+		b.open(s.attemptAt(v.publish("/client.json", "Claude Code", "http://localhost/callback"), "http://localhost:5000/callback", "").url)
+		b.wait(`[name="decision"]`)
+		b.shoot("consent-document")
 		if broken := b.broken(); len(broken) > 0 {
 			t.Errorf("pages broke their own policy: %v", broken)
 		}

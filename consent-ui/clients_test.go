@@ -11,6 +11,7 @@ import (
 
 	"switchboard/auth/accounts"
 	"switchboard/auth/oauth"
+	"switchboard/internal/scope"
 	"switchboard/internal/trial"
 )
 
@@ -158,6 +159,17 @@ func TestTheConsentPageTellsWhatIsKnownOfAnApp(t *testing.T) {
 	_, _, p, _ = pendingAs(t, amira, func(p *oauth.Pending) { p.BlockedIn = []string{clinic.ID} })
 	if len(p.all("button", func(n *html.Node) bool { return trial.Attr(n, "value") == "approve" })) != 0 || !strings.Contains(p.body, "blocked") {
 		t.Error("a blocked app can be allowed")
+	}
+	w := newWorld()
+	w.members[amira.ID] = append(w.members[amira.ID], accounts.Membership{Organization: dental, Role: scope.Viewer})
+	b := newBrowser(t, serveWorld(t, w).URL)
+	b.signIn(amira)
+	at, _ := ask(b, "contacts:read")
+	pending := w.pending[strings.TrimPrefix(at, "/consent/")]
+	pending.BlockedIn = []string{clinic.ID}
+	w.pending[pending.ID] = pending
+	if got := b.get(at).form(at).Get("org"); got != dental.ID {
+		t.Errorf("picked is %q, where the app is blocked", got)
 	}
 }
 

@@ -117,8 +117,8 @@ func (u *UI) renderConsent(w http.ResponseWriter, r *http.Request, v *visit, sta
 	return nil
 }
 
-// choices works out what each organization would mean, and which one is picked before the person picks: the one
-// that the app is connected to, else the one that the person looked at last.
+// choices works out what each organization would mean, and which one is picked before the person picks: one where there
+// is something to give, of these the one that the app is connected to, else the one that the person looked at last.
 func (u *UI) choices(r *http.Request, v *visit, p *consentPage) error {
 	for _, m := range v.memberships {
 		if only := p.Pending.OnlyOrg; only != "" && only != m.Organization.ID {
@@ -146,6 +146,9 @@ func (u *UI) choices(r *http.Request, v *visit, p *consentPage) error {
 
 func (c choice) weight(v *visit) int {
 	w := 0
+	if !c.Nothing {
+		w += 4
+	}
 	if len(c.held) > 0 {
 		w += 2
 	}
@@ -269,6 +272,15 @@ func inertAddress(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// loopback heads the warning about an app that answers on a person's own machine. One that a website publishes is known,
+// but whoever listens there may still be another.
+func (p consentPage) loopback() string {
+	if p.Pending.ClientHost != "" {
+		return "consent.loopback.published"
+	}
+	return "consent.loopback"
 }
 
 // back is the sentence about where the browser goes, whatever the answer.

@@ -1,6 +1,7 @@
 package consentui
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -209,11 +210,7 @@ func TestTheWayToThePageOfAppsIsOnThePageOfConnections(t *testing.T) {
 }
 
 func TestDocsOfAppsAreUpToDate(t *testing.T) {
-	catalogue, err := text.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := catalogue.In("en", nil)
+	p := english(t)
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Connect an app\n\nThe page *%s* of your own server has these lines with its address in them. Here it is `%s`.\n", p.T("connect.title"), exampleAddress)
 	for _, kind := range appKinds {
@@ -258,18 +255,53 @@ func TestTheReadmeHasTheSameApps(t *testing.T) {
 		t.Fatalf("README.md has lost the marks %q and %q", start, end)
 	}
 	var b strings.Builder
-	b.WriteString("| app | signs in | API key | where the server can be |\n|---|---|---|---|\n")
+	b.WriteString("| app | to sign in | API key | where the server can be |\n|---|---|---|---|\n")
 	for _, a := range apps {
-		can := func(kind string) string {
-			return map[bool]string{true: "yes"}[slices.ContainsFunc(a.Ways, func(w way) bool { return w.Kind == kind })]
-		}
-		fmt.Fprintf(&b, "| [%s](docs/connect.md#%s) | %s | %s | %s |\n", a.Name, anchor(a), can(signIn), can(withKey), map[bool]string{true: "a public https address", false: "anywhere, also your own machine"}[a.Away])
+		key := slices.ContainsFunc(a.Ways, func(w way) bool { return w.Kind == withKey })
+		fmt.Fprintf(&b, "| [%s](docs/connect.md#%s) | %s | %s | %s |\n", a.Name, anchor(a), inShort(t, a), map[bool]string{true: "yes"}[key], map[bool]string{true: "a public https address", false: "anywhere, also your own machine"}[a.Away])
 	}
 	golden.Check(t, "../README.md", before+start+b.String()+end+after)
 	curl := apps[len(apps)-1]
 	if line := curl.Ways[0].Steps[1].code(exampleAddress); curl.ID != "curl" || !strings.Contains(string(file), line) {
 		t.Errorf("README.md does not have the line for CI:\n%s", line)
 	}
+}
+
+func english(t *testing.T) *text.Printer {
+	t.Helper()
+	catalogue, err := text.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return catalogue.In("en", nil)
+}
+
+// inShort is what to paste to sign in, on one line, "" for an app that does not.
+func inShort(t *testing.T, a app) string {
+	t.Helper()
+	for _, w := range a.Ways {
+		i := slices.IndexFunc(w.Steps, func(s step) bool { return s.Paste != "" })
+		if w.Kind != signIn || i < 0 {
+			continue
+		}
+		s := w.Steps[i]
+		line := strings.ReplaceAll(s.code(exampleAddress), "\\\n  ", "")
+		switch {
+		case a.Wide:
+			return "a few lines of code"
+		case s.Lang.Name == "json":
+			var compact bytes.Buffer
+			if err := json.Compact(&compact, []byte(line)); err != nil {
+				t.Fatal(err)
+			}
+			file := slices.DeleteFunc(marks(english(t).T(s.Say)), func(s stretch) bool { return s.kind != "code" })[0]
+			return "in `" + file.text + "`: `" + compact.String() + "`"
+		case s.Lang.Name == "text":
+			return "the URL, in its settings"
+		}
+		return "`" + line + "`"
+	}
+	return ""
 }
 
 // anchor is how GitHub and its like name a heading in an address.

@@ -183,3 +183,14 @@ func values(form *html.Node) url.Values {
 	}
 	return v
 }
+
+// marked are the lines below the fields that were refused, by id.
+func (p *page) marked() []string {
+	ids := []string{}
+	for n := range p.root.Descendants() {
+		if trial.Attr(n, "aria-invalid") == "true" {
+			ids = append(ids, trial.Attr(n, "aria-describedby"))
+		}
+	}
+	return ids
+}

@@ -74,13 +74,7 @@ func TestAnAppThatIsRefusedMarksTheFieldAndKeepsWhatWasTyped(t *testing.T) {
 		form.Set("jwks_uri", "https://booking.example/keys")
 		change(form)
 		p := b.post(action, form)
-		marked := []string{}
-		for n := range p.root.Descendants() {
-			if trial.Attr(n, "aria-invalid") == "true" {
-				marked = append(marked, trial.Attr(n, "aria-describedby"))
-			}
-		}
-		if diff := cmp.Diff([]string{field + "-error"}, marked); diff != "" || p.status != http.StatusUnprocessableEntity || len(w.apps) != 0 {
+		if diff := cmp.Diff([]string{field + "-error"}, p.marked()); diff != "" || p.status != http.StatusUnprocessableEntity || len(w.apps) != 0 {
 			t.Errorf("%s: status %d (-want +got):\n%s", field, p.status, diff)
 		}
 		if _, kept := p.formWith("create", "client"); kept.Get("method") != "private_key_jwt" || kept.Get("jwks_uri") != "https://booking.example/keys" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"switchboard/internal/seal"
 	"switchboard/internal/store"
 )
 
@@ -55,6 +56,17 @@ const secretPrefix = "sb_cs_"
 // hasSecret reports whether the client authenticates with a secret. Which of the two places it puts it in is its own
 // affair: libraries mix them up, and it is the same secret.
 func (r *clientRow) hasSecret() bool { return r.AuthMethod == byBasic || r.AuthMethod == byPost }
+
+// giveSecret makes a secret for a client that authenticates with one and returns it, "" for any other. The row keeps a
+// hash of it.
+func (s *Server) giveSecret(r *clientRow) string {
+	if !r.hasSecret() {
+		return ""
+	}
+	secret := seal.NewToken(secretPrefix)
+	r.SecretHash = s.Secrets.Hash(secret)
+	return secret
+}
 
 // redirects is what RedirectURIs holds. It was written by us; a row that cannot be read has none, and matches nothing.
 func (r *clientRow) redirects() []string {

@@ -14,7 +14,6 @@ import (
 	"switchboard/internal/audit"
 	"switchboard/internal/caller"
 	"switchboard/internal/fault"
-	"switchboard/internal/seal"
 	"switchboard/internal/store"
 )
 
@@ -136,12 +135,9 @@ func (s *Server) MakeApp(ctx context.Context, n NewApp) (string, App, error) {
 	if err := m.checkMade(); err != nil {
 		return "", App{}, err
 	}
-	row, secret := newClientRow(m, kindMade), ""
+	row := newClientRow(m, kindMade)
 	row.OrgID = &c.Org
-	if row.hasSecret() {
-		secret = seal.NewToken(secretPrefix)
-		row.SecretHash = s.Secrets.Hash(secret)
-	}
+	secret := s.giveSecret(&row)
 	err = s.Store.Tx(ctx, func(ctx context.Context) error {
 		if err := s.Store.DB(ctx).Create(&row).Error; err != nil {
 			return fmt.Errorf("making a client: %w", err)
@@ -186,8 +182,8 @@ func (s *Server) RotateSecret(ctx context.Context, id string, leaked bool) (stri
 	if err != nil {
 		return "", App{}, err
 	}
-	secret := seal.NewToken(secretPrefix)
 	var row clientRow
+	secret := ""
 	err = s.Store.Tx(ctx, func(ctx context.Context) error {
 		err := s.Store.Locked(ctx).Take(&row, "id = ? AND org_id = ?", id, c.Org).Error
 		if store.IsNotFound(err) || err == nil && !row.hasSecret() {
@@ -200,7 +196,7 @@ func (s *Server) RotateSecret(ctx context.Context, id string, leaked bool) (stri
 		if leaked {
 			row.OldSecretHash, row.OldSecretUntil = "", store.Time{}
 		}
-		row.SecretHash = s.Secrets.Hash(secret)
+		secret = s.giveSecret(&row)
 		if err := s.Store.DB(ctx).Select("secret_hash", "old_secret_hash", "old_secret_until").Updates(&row).Error; err != nil {
 			return fmt.Errorf("rotating a secret: %w", err)
 		}
@@ -215,15 +211,7 @@ func (s *Server) RotateSecret(ctx context.Context, id string, leaked bool) (stri
 // BlockApp keeps a client out of the caller's organization and ends its connections there; their tokens are dead with
 // their next use. Blocking again is fine.
 func (s *Server) BlockApp(ctx context.Context, id string) error {
-	c, err := admin(ctx)
-	if err != nil {
-		return err
-	}
-	return s.Store.Tx(ctx, func(ctx context.Context) error {
-		row, err := s.appHere(ctx, c.Org, id)
-		if err != nil {
-			return err
-		}
+	return s.changeApp(ctx, id, func(ctx context.Context, c caller.Caller, row *clientRow) error {
 		made := s.Store.DB(ctx).Clauses(clause.OnConflict{DoNothing: true}).
 			Create(&clientBlock{OrgID: store.OrgID(c.Org), ClientID: id, PersonID: c.Person, CreatedAt: store.Now()})
 		if made.Error != nil {
@@ -243,15 +231,7 @@ func (s *Server) BlockApp(ctx context.Context, id string) error {
 
 // UnblockApp lets a client ask people of the caller's organization again. What was ended stays ended.
 func (s *Server) UnblockApp(ctx context.Context, id string) error {
-	c, err := admin(ctx)
-	if err != nil {
-		return err
-	}
-	return s.Store.Tx(ctx, func(ctx context.Context) error {
-		row, err := s.appHere(ctx, c.Org, id)
-		if err != nil {
-			return err
-		}
+	return s.changeApp(ctx, id, func(ctx context.Context, _ caller.Caller, row *clientRow) error {
 		gone := s.Store.DB(ctx).Where("client_id = ?", id).Delete(&clientBlock{})
 		if gone.Error != nil {
 			return fmt.Errorf("letting a client in: %w", gone.Error)
@@ -263,19 +243,26 @@ func (s *Server) UnblockApp(ctx context.Context, id string) error {
 	})
 }
 
-// appHere holds the row of a client that the organization has to do with; to anybody else it does not exist.
-func (s *Server) appHere(ctx context.Context, org, id string) (*clientRow, error) {
-	var row clientRow
-	err := s.Store.Locked(store.AllOrgs(ctx, "the organization is a condition")).
-		Where("org_id = ? OR EXISTS (SELECT 1 FROM connections c WHERE c.client_id = clients.id AND c.org_id = ?) OR EXISTS (SELECT 1 FROM client_blocks b WHERE b.client_id = clients.id AND b.org_id = ?)", org, org, org).
-		Take(&row, "id = ?", id).Error
-	if store.IsNotFound(err) {
-		return nil, fault.New(fault.NotFound, "There is no such app here.")
-	}
+// changeApp has an administrator change something about a client that the organization has to do with. Its row is held
+// meanwhile; to anybody else the client does not exist.
+func (s *Server) changeApp(ctx context.Context, id string, change func(ctx context.Context, c caller.Caller, row *clientRow) error) error {
+	c, err := admin(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("reading a client: %w", err)
+		return err
 	}
-	return &row, nil
+	return s.Store.Tx(ctx, func(ctx context.Context) error {
+		var row clientRow
+		err := s.Store.Locked(store.AllOrgs(ctx, "the organization is a condition")).
+			Where("org_id = ? OR EXISTS (SELECT 1 FROM connections c WHERE c.client_id = clients.id AND c.org_id = ?) OR EXISTS (SELECT 1 FROM client_blocks b WHERE b.client_id = clients.id AND b.org_id = ?)", c.Org, c.Org, c.Org).
+			Take(&row, "id = ?", id).Error
+		if store.IsNotFound(err) {
+			return fault.New(fault.NotFound, "There is no such app here.")
+		}
+		if err != nil {
+			return fmt.Errorf("reading a client: %w", err)
+		}
+		return change(ctx, c, &row)
+	})
 }
 
 // blockedIn lists the organizations that do not let a client in.

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"switchboard/internal/seal"
 	"switchboard/internal/store"
 	"switchboard/internal/web"
 )
@@ -37,9 +36,8 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	}
 	row := newClientRow(m, kindRegistered)
 	out := registered{ClientID: row.ID, IssuedAt: row.CreatedAt.Unix(), clientMetadata: m, GrantTypes: grantTypes, ResponseTypes: []string{"code"}}
-	if row.hasSecret() {
-		out.Secret, out.SecretExpires = seal.NewToken(secretPrefix), new(int64)
-		row.SecretHash = s.Secrets.Hash(out.Secret)
+	if out.Secret = s.giveSecret(&row); out.Secret != "" {
+		out.SecretExpires = new(int64)
 	}
 	if err := s.Store.Tx(r.Context(), func(ctx context.Context) error { return s.Store.DB(ctx).Create(&row).Error }); err != nil {
 		s.writeFailure(w, r, &trouble{fmt.Errorf("registering a client: %w", err)})

@@ -11,8 +11,9 @@ import (
 	"switchboard/internal/origin"
 )
 
-// exposed are the answer headers that a page's script may read.
-var exposed = []string{"WWW-Authenticate", "Mcp-Session-Id", "MCP-Protocol-Version", "Retry-After", RequestIDHeader}
+// exposed are the answer headers that a page's script may read: all of them, and by name for browsers that do not know
+// the asterisk.
+var exposed = []string{"WWW-Authenticate", "Mcp-Session-Id", "MCP-Protocol-Version", "Retry-After", RequestIDHeader, "*"}
 
 // Origins admits pages of our own origin, of configured origins and of loopback origins (developer tools such as
 // the MCP Inspector) with full CORS, on errors too, and refuses any other page with 403 as the transport demands.

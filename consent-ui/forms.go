@@ -17,7 +17,10 @@ const maxForm = 64 << 10
 // seal is what a form carries to prove where it came from: whose page it was on, and a MAC over everything that
 // makes the form this one. Nothing is stored, so any number of tabs, reloads and forms of yesterday work, and a
 // form from another cookie jar does not.
-type seal struct{ Token, As string }
+type seal struct {
+	Token, As string
+	In        string // the organization that the page was about: what a person sees of one is not done in another
+}
 
 // seal makes the seal of a form: purpose is the endpoint's name, subject the consent request, if it is about one.
 // Forms that do not depend on who is signed in leave as empty.

@@ -9,6 +9,9 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"switchboard/auth"
+	"switchboard/auth/accounts"
+	"switchboard/internal/scope"
 	"testing"
 )
 
@@ -178,6 +181,37 @@ func TestAFormOfSomebodyElseShowsThePageAgainAndDoesNothing(t *testing.T) {
 	}
 	if !strings.Contains(got.body, jonas.Email) || got.form(at).Get("as") != jonas.ID {
 		t.Error("the page that is shown again is not for the person who is signed in now")
+	}
+}
+
+func TestAFormOfAnotherOrganizationShowsThePageAgainAndDoesNothing(t *testing.T) {
+	w := newWorld()
+	w.members[amira.ID] = append(w.members[amira.ID], accounts.Membership{Organization: dental, Role: scope.Owner})
+	w.apps, w.connections, w.keys = someApps(), []auth.Connection{connected("con_1", "Claude", amira, "contacts:read")}, []auth.Key{{ID: "key_1", Name: "Build"}}
+	b := newBrowser(t, serveWorld(t, w).URL)
+	b.signIn(amira)
+	forms := map[string]url.Values{}
+	for path, button := range map[string]string{"/clients": "unblock", "/connections": "revoke", "/keys": "revoke"} {
+		forms[path] = b.get(path).form(path)
+		forms[path].Set(button, "x")
+	}
+	across := b.get("/keys").form("/organization")
+	across.Set("org", dental.ID)
+	if got := b.post("/organization", across); got.status != http.StatusSeeOther {
+		t.Fatalf("changing the organization: %d", got.status)
+	}
+	before := len(w.callers)
+	for path, form := range forms {
+		if got := b.post(path, form); got.status != http.StatusOK || !strings.Contains(got.body, "another organization now") {
+			t.Errorf("%s: %d", path, got.status)
+		}
+		form.Del("in")
+		if got := b.post(path, form); got.status != http.StatusOK || !strings.Contains(got.body, "another organization now") {
+			t.Errorf("%s, without a word of where: %d", path, got.status)
+		}
+	}
+	if len(w.keys) != 1 || len(w.connections) != 1 || w.apps[2].BlockedAt.IsZero() {
+		t.Errorf("something was done: %v", w.callers[before:])
 	}
 }
 

@@ -46,7 +46,9 @@ func (u *UI) frame(r *http.Request, v *visit, title string) frame {
 				return u.seal(v.browser, purpose, "", "")
 			}
 			if purpose != "consent" {
-				return u.seal(v.browser, purpose, v.session.Person.ID, "")
+				s := u.seal(v.browser, purpose, v.session.Person.ID, "")
+				s.In = v.here.Organization.ID
+				return s
 			}
 			return u.seal(v.browser, purpose, v.session.Person.ID, v.subject)
 		},

@@ -90,7 +90,7 @@ func (u *UI) Routes(mux *http.ServeMux) {
 	u.add(mux, "/keys", endpoint{name: "keys", show: u.showKeys, act: u.changeKeys})
 	u.add(mux, "/clients", endpoint{name: "clients", show: u.showClients, act: u.changeClients})
 	u.add(mux, "/audit", endpoint{name: "audit", show: u.showAudit})
-	u.add(mux, "/organization", endpoint{name: "organization", show: u.home, act: u.useOrganization})
+	u.add(mux, "/organization", endpoint{name: "organization", across: true, show: u.home, act: u.useOrganization})
 	u.add(mux, "/{$}", endpoint{open: true, show: u.home})
 	mux.Handle("/", u.NotFound())
 }

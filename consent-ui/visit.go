@@ -20,6 +20,7 @@ type endpoint struct {
 	open    bool    // works for people who are not signed in; its form is nobody's in particular
 	orgless bool    // works for people without an organization
 	consent bool    // the page is about the consent request in its path
+	across  bool    // does the same whatever organization the person is in
 }
 
 // visit is what is known about a request before its page runs.
@@ -95,6 +96,11 @@ func (u *UI) dispatch(w http.ResponseWriter, r *http.Request, v *visit, e endpoi
 	if !e.open && as != v.session.Person.ID {
 		// Somebody else signed in since the page was opened. What they would do, they have not seen.
 		v.notice = notice{Kind: "warn", Title: v.words.T("page.person_changed"), Text: v.words.T("page.person_changed.more", "Email", v.session.Person.Email)}
+		return e.show(w, r, v)
+	}
+	if in := r.PostForm.Get("in"); !e.open && !e.orgless && !e.consent && !e.across && in != v.here.Organization.ID {
+		// The person changed the organization in another tab since the page was opened.
+		v.notice = notice{Kind: "warn", Title: v.words.T("page.organization_changed"), Text: v.words.T("page.organization_changed.more", "Org", v.here.Organization.Name)}
 		return e.show(w, r, v)
 	}
 	return e.act(w, r, v)

@@ -38,7 +38,7 @@ var rooms = map[string][]string{
 	"internal/seal":     {},
 	"internal/places":   {},
 	"internal/origin":   {},
-	"internal/outbound": {},
+	"internal/outbound": {"internal/origin"},
 	"internal/store":    {"internal/caller"},
 	"internal/doctor":   {"internal/origin"},
 

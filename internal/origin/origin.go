@@ -26,6 +26,18 @@ func Of(u *url.URL) (*url.URL, bool) {
 	return &url.URL{Scheme: scheme, Host: host}, true
 }
 
+// IsPlain reports whether the host of a URL is written in the characters of host names and addresses. Anything else,
+// escapes and letters of other scripts among it, is mapped to these by what dials it (UTS #46), so that a comparison
+// before it sees another host.
+func IsPlain(u *url.URL) bool {
+	return u != nil && u.Host != "" && !strings.ContainsFunc(u.Host, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-._:[]", c))
+	})
+}
+
+// Host is the name of a URL's host as it is compared: lower case, without the port and the root's dot.
+func Host(u *url.URL) string { return strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")) }
+
 // IsLoopback reports whether a host name, without a port or brackets, is localhost or an address of this machine.
 func IsLoopback(name string) bool {
 	ip, err := netip.ParseAddr(name)

@@ -42,3 +42,19 @@ func TestOnlyThisMachineIsLoopback(t *testing.T) {
 		}
 	}
 }
+
+func TestAHostThatIsMappedToAnotherIsNotPlain(t *testing.T) {
+	for raw, want := range map[string]bool{
+		"https://a-b_c.Example:8443/x": true, "https://[::1]:1/": true, "https://a.example./": true, "https://127.0.0.1/": true, "https://xn--e1afmkfd.example/": true,
+		"https://%EF%BD%85vil.example/": false, "https://\uff45vil.example/": false, "https://ex%C2%ADample.com/": false, "https://example%E3%80%82com/": false,
+		"https://\u212a.example/": false, "https:///x": false, "https://a%20b/": false, "https://[fe80::1%25lo]/": false,
+	} {
+		u, err := url.Parse(raw)
+		if got := err == nil && IsPlain(u); got != want {
+			t.Errorf("%s: %v", raw, got)
+		}
+	}
+	if IsPlain(nil) {
+		t.Error("nil is plain")
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,8 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
+
+	"switchboard/internal/origin"
 )
 
 // Config is what a Client works with.
@@ -139,18 +142,21 @@ type Response struct {
 }
 
 // Get fetches an https URL. Whoever reads an error must not pass it on to who chose the URL: it tells what is reachable.
-func (c *Client) Get(ctx context.Context, url, accept string, maxBytes int64) (*Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func (c *Client) Get(ctx context.Context, address, accept string, maxBytes int64) (*Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, fmt.Errorf("reading the address: %w", err)
+		return nil, errors.New("the address is not a URL")
 	}
-	if req.URL.Scheme != "https" || req.URL.User != nil || c.isOwnName(req.URL.Hostname()) {
+	if req.URL.Scheme != "https" || req.URL.User != nil || !origin.IsPlain(req.URL) || c.isOwnName(origin.Host(req.URL)) {
 		return nil, ErrRefused
 	}
 	req.Header.Set("Accept", accept)
 	req.Header.Set("User-Agent", c.cfg.UserAgent)
 	resp, err := c.http.Do(req)
 	if err != nil {
+		if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+			err = wrapped.Err // it repeats the URL, whose query is nobody's business
+		}
 		return nil, fmt.Errorf("fetching from %s: %w", req.URL.Host, err)
 	}
 	defer resp.Body.Close()
@@ -166,7 +172,7 @@ func (c *Client) Get(ctx context.Context, url, accept string, maxBytes int64) (*
 
 func (c *Client) isOwnName(host string) bool {
 	return slices.ContainsFunc(c.cfg.Names, func(n string) bool {
-		return strings.EqualFold(strings.TrimSuffix(n, "."), strings.TrimSuffix(host, "."))
+		return strings.EqualFold(strings.TrimSuffix(n, "."), host)
 	})
 }
 

@@ -120,7 +120,7 @@ func TestNoSpellingOfAPrivateAddressIsReached(t *testing.T) {
 		"https://10.0.0.1/", "https://172.16.0.1/", "https://172.31.255.255/", "https://192.168.1.1/", "https://100.64.0.1/",
 		"https://192.0.0.192/", "https://192.0.2.1/", "https://198.18.0.1/", "https://203.0.113.1/", "https://224.0.0.1/", "https://240.0.0.1/", "https://255.255.255.255/",
 		"https://inside.example:" + p, "https://both.example:" + p, "https://rebinds.example:" + p, "https://rebinds.example:" + p + "/again", "https://meta.example/",
-		"https://switch.example/", "https://SWITCH.example./", "https://u:p@198.51.100.1/", "https://127.0.0.1:" + p + "@198.51.100.1/",
+		"https://switch.example/", "https://SWITCH.example./", "https://%EF%BD%93witch.example/", "https://\uff53witch.example/", "https://switch%C2%AD.example/", "https://switch%E3%80%82example/", "https://127.0.0.%EF%BC%91:" + p, "https://u:p@198.51.100.1/", "https://127.0.0.1:" + p + "@198.51.100.1/",
 		"http://127.0.0.1:" + p, "http://198.51.100.1/", "ftp://198.51.100.1/", "file:///etc/passwd", "gopher://127.0.0.1:" + p, "//127.0.0.1:" + p, "127.0.0.1:" + p, "",
 	}
 	for _, url := range refused {

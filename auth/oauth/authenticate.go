@@ -52,6 +52,9 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, form url.Val
 	if err != nil {
 		return nil, err
 	}
+	if said.assertion != "" && c.row.AuthMethod == byKey && !time.Now().Before(c.row.FreshUntil.Time) {
+		s.rereadDocument(r, c) // it may have withdrawn a key, or gone without keys
+	}
 	switch {
 	case c.row.hasSecret():
 		if said.secret == "" {
@@ -62,7 +65,7 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, form url.Val
 		}
 		c.proven = true
 	case c.row.AuthMethod == byKey && said.assertion != "":
-		if err := s.checkAssertion(ctx, c, said.assertion); err != nil {
+		if err := s.checkAssertion(ctx, r, c, said.assertion); err != nil {
 			return nil, err
 		}
 		c.proven = true
@@ -160,13 +163,13 @@ func (s *Server) isSecret(row *clientRow, secret string) bool {
 }
 
 // checkAssertion is RFC 7523 §3: signed by the client, about itself, for this server, now, and for the first time.
-func (s *Server) checkAssertion(ctx context.Context, c *client, assertion string) error {
+func (s *Server) checkAssertion(ctx context.Context, r *http.Request, c *client, assertion string) error {
 	token, err := jwt.ParseSigned(assertion, assertionAlgs)
 	if err != nil {
 		return fosite.ErrInvalidClient.WithHint("client_assertion is not a JWT with an asymmetric signature (RFC 7523).")
 	}
 	var said jwt.Claims
-	if err := s.verify(ctx, c, token, &said); err != nil {
+	if err := s.verify(r, c, token, &said); err != nil {
 		return err
 	}
 	now := time.Now()
@@ -198,19 +201,18 @@ func (s *Server) checkAssertion(ctx context.Context, c *client, assertion string
 
 // verify checks the signature with the client's keys. A key that is not among those that we have may be a new one, so
 // they are fetched once more then.
-func (s *Server) verify(ctx context.Context, c *client, token *jwt.JSONWebToken, said *jwt.Claims) error {
+func (s *Server) verify(r *http.Request, c *client, token *jwt.JSONWebToken, said *jwt.Claims) error {
+	tried := ""
 	for _, again := range []bool{false, true} {
-		keys, err := s.keysOf(ctx, c, again)
+		keys, err := s.keysOf(r, c, again)
 		if err != nil {
 			return err
 		}
-		for _, key := range keys {
-			if kid := token.Headers[0].KeyID; kid != "" && key.KeyID != "" && key.KeyID != kid {
-				continue
-			}
-			if key.Algorithm != "" && key.Algorithm != token.Headers[0].Algorithm {
-				continue
-			}
+		if c.row.JWKS == tried {
+			break // nothing new
+		}
+		tried = c.row.JWKS
+		for _, key := range candidates(keys, token.Headers[0]) {
 			if token.Claims(key.Key, said) == nil {
 				return nil
 			}

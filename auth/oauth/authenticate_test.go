@@ -8,8 +8,10 @@ import (
 	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
+	"math/big"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -299,15 +301,14 @@ func TestKeysAreFetchedWhereTheyArePublishedAndAgainWhenOneIsNew(t *testing.T) {
 	try := func(s *signer) int {
 		return w.ask("/oauth/token", "", by(s.sign(id), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"sb_rt_x"}})).Status
 	}
-	if got := []int{try(old), try(old), try(fresh)}; got[0] != 400 || got[1] != 400 || got[2] != 401 || w.vendor.count("/keys") != 1 {
-		t.Errorf("%v after %d fetches", got, w.vendor.count("/keys"))
+	if got := []int{try(old), try(old), try(fresh)}; got[0] != 400 || got[1] != 400 || got[2] != 401 || w.vendor.count("/keys") != 2 {
+		t.Errorf("%v after %d fetches, want one and one more for the key that is missing", got, w.vendor.count("/keys"))
 	}
 	publish(fresh)
-	w.exec(`UPDATE clients SET jwks_at = jwks_at - ?`, (2 * minKeysAge).Microseconds())
-	if got := []int{try(fresh), try(old)}; got[0] != 400 || got[1] != 401 || w.vendor.count("/keys") != 2 {
-		t.Errorf("with a new key: %v after %d fetches", got, w.vendor.count("/keys"))
+	if got := try(fresh); got != 400 || w.vendor.count("/keys") != 3 {
+		t.Errorf("with a new key: %d after %d fetches", got, w.vendor.count("/keys"))
 	}
-	// A key that was withdrawn ends within the hour; a server that is away ends nothing for a week.
+	// A key that was withdrawn ends within the hour; a server that is away ends nothing for a day.
 	publish(old)
 	w.exec(`UPDATE clients SET jwks_at = jwks_at - ?`, (2 * maxKeysAge).Microseconds())
 	if got := []int{try(fresh), try(old)}; got[0] != 401 || got[1] != 400 {
@@ -318,9 +319,15 @@ func TestKeysAreFetchedWhereTheyArePublishedAndAgainWhenOneIsNew(t *testing.T) {
 	if got := try(old); got != 400 {
 		t.Errorf("with the address of the keys away: %d", got)
 	}
-	w.exec(`UPDATE clients SET jwks_at = jwks_at - ?`, (2 * keysTooStale).Microseconds())
-	if got := try(old); got != 401 {
-		t.Errorf("with keys of last week: %d", got)
+	w.exec(`UPDATE clients SET jwks_at = jwks_at - ?`, (2 * staleKeys).Microseconds())
+	if got := try(old); got != 503 {
+		t.Errorf("with keys of the day before: %d, where 401 would cost the client its registration", got)
+	}
+	for range 30 {
+		try(fresh)
+	}
+	if n := w.vendor.count("/keys"); n > clientFetchesPerMinute {
+		t.Errorf("the address of the keys was asked %d times", n)
 	}
 }
 
@@ -343,10 +350,10 @@ func TestADocumentsKeysSignAndRotate(t *testing.T) {
 		t.Errorf("without the key: %+v", got)
 	}
 	w.vendor.document("/client.json", "token_endpoint_auth_method", "private_key_jwt", "jwks", set(fresh))
-	if got := refresh(fresh); got != refusal(401, "invalid_client") {
-		t.Errorf("a new key before a fetch is due: %+v", got)
+	w.exec(`UPDATE clients SET fresh_until = 1`)
+	if got := refresh(old); got != refusal(401, "invalid_client") {
+		t.Errorf("a key that was withdrawn: %+v", got)
 	}
-	w.exec(`UPDATE clients SET jwks_at = jwks_at - ?`, (2 * minKeysAge).Microseconds())
 	next := refresh(fresh)
 	if next.Status != 200 {
 		t.Fatalf("with the new key: %+v", next)
@@ -356,6 +363,14 @@ func TestADocumentsKeysSignAndRotate(t *testing.T) {
 	}
 	w.ask("/oauth/revoke", "", url.Values{"token": {next.Refresh}, "client_id": {id}})
 	w.alive("revoked without the key", next)
+	// The keys move to an address of their own.
+	moved := newSigner(t, jose.ES256, "moved")
+	w.vendor.serve("/keys", page("application/json", "", setText(moved)))
+	w.vendor.document("/client.json", "token_endpoint_auth_method", "private_key_jwt", "jwks_uri", w.vendor.at("/keys"))
+	tokens = next
+	if next = refresh(moved); next.Status != 200 {
+		t.Fatalf("with keys that moved: %+v", next)
+	}
 	// The document gives keys up: its app stops signing, and goes on.
 	w.vendor.document("/client.json")
 	w.exec(`UPDATE clients SET fresh_until = 1`)
@@ -363,5 +378,82 @@ func TestADocumentsKeysSignAndRotate(t *testing.T) {
 	tokens = next
 	if got := refresh(nil); got.Status != 200 {
 		t.Errorf("after the document gave keys up: %+v", got)
+	}
+}
+
+func TestNobodyKeepsOthersFromBeingFetched(t *testing.T) {
+	w := published(t)
+	known := w.vendor.document("/known.json")
+	w.mustBegin(query(known))
+	w.exec(`UPDATE clients SET fresh_until = ? WHERE id = ?`, time.Now().Add(-time.Minute).UnixMicro(), known)
+	hanging := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	key := newSigner(t, jose.ES256, "1")
+	// One address names the host in key sets and in documents, as often and for as long as it can.
+	const flooder = "203.0.113.9:1000"
+	w.vendor.serve("/slow", hanging)
+	done := make(chan struct{}, 200)
+	for i := range cap(done) {
+		id, _ := w.confidential("private_key_jwt", `"jwks_uri":"`+w.vendor.at("/slow")+`?`+strconv.Itoa(i)+`"`)
+		go func() {
+			defer func() { done <- struct{}{} }()
+			form := by(key.sign(id), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}})
+			w.sendFrom(flooder, "POST", "/oauth/token", form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
+		}()
+	}
+	if _, err := w.begin(query(known)); err != nil {
+		t.Errorf("a known client, meanwhile: %v", err)
+	}
+	fresh := w.vendor.document("/fresh.json")
+	if _, err := w.begin(query(fresh)); err != nil {
+		t.Errorf("a new client, meanwhile: %v", err)
+	}
+	for range cap(done) {
+		<-done
+	}
+	if n := w.vendor.count("/slow"); n > fetchesPerMinute {
+		t.Errorf("one address caused %d fetches", n)
+	}
+	// A document whose server is away stands for a day after its time, and then no longer.
+	w.vendor.serve("/known.json", hanging)
+	w.exec(`UPDATE clients SET fresh_until = ? WHERE id = ?`, time.Now().Add(-time.Hour).UnixMicro(), known)
+	if _, err := w.begin(query(known)); err != nil {
+		t.Errorf("with the document's server away: %v", err)
+	}
+	w.exec(`UPDATE clients SET fresh_until = ? WHERE id = ?`, time.Now().Add(-2*staleDocument).UnixMicro(), known)
+	if _, err := w.begin(query(known)); err == nil {
+		t.Error("a document of the day before yesterday stands")
+	}
+}
+
+func TestASignatureIsTriedWithFewKeysOfModestSize(t *testing.T) {
+	small, _ := rsa.GenerateKey(rand.Reader, 2048)
+	huge := *small
+	huge.E = 1<<31 - 1
+	for name, c := range map[string]struct {
+		key jose.JSONWebKey
+		ok  bool
+	}{
+		"usual":         {jose.JSONWebKey{Key: &small.PublicKey}, true},
+		"large e":       {jose.JSONWebKey{Key: &rsa.PublicKey{N: small.N, E: 1<<31 - 1}}, false},
+		"large n":       {jose.JSONWebKey{Key: &rsa.PublicKey{N: new(big.Int).Lsh(small.N, 4096), E: 65537}}, false},
+		"to encrypt":    {jose.JSONWebKey{Key: &small.PublicKey, Use: "enc"}, false},
+		"a long name":   {jose.JSONWebKey{Key: &small.PublicKey, KeyID: strings.Repeat("k", 300)}, false},
+		"private":       {jose.JSONWebKey{Key: small}, false},
+		"symmetric":     {jose.JSONWebKey{Key: []byte("secret")}, false},
+		"private, huge": {jose.JSONWebKey{Key: &huge}, false},
+	} {
+		if got := usable(c.key); got != c.ok {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	keys := []jose.JSONWebKey{}
+	for i := range maxKeys {
+		keys = append(keys, jose.JSONWebKey{Key: &small.PublicKey, KeyID: map[bool]string{true: "named"}[i == 7], Algorithm: map[bool]string{true: "PS256"}[i == 8]})
+	}
+	if n := len(candidates(keys, jose.Header{Algorithm: "RS256"})); n != maxCandidates {
+		t.Errorf("%d keys are tried", n)
+	}
+	if n := len(candidates(keys[7:9], jose.Header{KeyID: "other", Algorithm: "RS256"})); n != 0 {
+		t.Errorf("%d keys of other names and algorithms are tried", n)
 	}
 }

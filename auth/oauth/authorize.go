@@ -185,7 +185,7 @@ func (s *Server) parse(ctx context.Context, a *authorization) (fosite.AuthorizeR
 	for _, key := range []string{"client_id", "redirect_uri", "response_type", "scope", "code_challenge", "code_challenge_method"} {
 		form[key] = a.form[key]
 	}
-	ar, err := s.provider.NewAuthorizeRequest(withRedirect(ctx, a.redirectURI), formRequest(http.MethodGet, form, nil))
+	ar, err := s.provider.NewAuthorizeRequest(withRedirect(ctx, a.redirectURI), &http.Request{Method: http.MethodGet, URL: &url.URL{}, Form: form})
 	if troubled := (*trouble)(nil); errors.As(err, &troubled) {
 		return nil, unavailable(troubled)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/ory/fosite"
 	"github.com/pquerna/cachecontrol/cacheobject"
 
+	"switchboard/auth"
+	"switchboard/internal/origin"
 	"switchboard/internal/outbound"
 )
 
@@ -27,15 +29,8 @@ import (
 const (
 	minDocumentLife = time.Minute
 	maxDocumentLife = 24 * time.Hour
-	noDocumentLife  = time.Hour // when its server says nothing
-)
-
-// What fetching documents may cost. The URL is whatever a link says, so this server must not become a way to send
-// requests to others.
-const (
-	fetchesPerMinute     = 60  // for one IP
-	hostFetchesPerMinute = 120 // to one host
-	fetchesAtOnce        = 16
+	noDocumentLife  = time.Hour      // when its server says nothing
+	staleDocument   = 24 * time.Hour // how long one stands after that, while its server cannot be reached
 )
 
 // HostPolicy says which hosts a client's document may be on. Patterns are host names; "*.example.com" is every name
@@ -45,10 +40,10 @@ type HostPolicy struct{ Allow, Deny []string }
 // admits judges the host of a document's URL.
 func (p HostPolicy) admits(id string) bool {
 	u, err := url.Parse(id)
-	if err != nil {
+	if err != nil || !origin.IsPlain(u) {
 		return false
 	}
-	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	host := origin.Host(u)
 	on := func(list []string) bool {
 		return slices.ContainsFunc(list, func(pattern string) bool {
 			pattern = strings.ToLower(strings.TrimSpace(pattern))
@@ -67,7 +62,7 @@ func isDocumentURL(id string) bool {
 		return false
 	}
 	dots := slices.ContainsFunc(strings.Split(u.Path, "/"), func(segment string) bool { return segment == "." || segment == ".." })
-	return u.Hostname() != "" && u.User == nil && !strings.Contains(id, "#") && len(u.Path) > 1 && !dots
+	return origin.IsPlain(u) && u.User == nil && !strings.Contains(id, "#") && len(u.Path) > 1 && !dots
 }
 
 // clientFor finds the client of an authorization request, and fetches its document where that is due.
@@ -90,10 +85,11 @@ func (s *Server) clientFor(r *http.Request, id string) (*client, error) {
 	if !missing && time.Now().Before(c.row.FreshUntil.Time) {
 		return c, nil
 	}
-	if wait, ok := s.limits.fetch.AllowIP(r); !ok {
-		return nil, &PageError{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable", Reason: "rate_limited", RetryAfter: wait, cause: errors.New("too many documents")}
-	}
-	if err := s.fetchDocument(ctx, id); err != nil {
+	if err := s.fetchDocument(r, id, !missing); err != nil {
+		var page *PageError
+		if !missing && errors.As(err, &page) && page.Reason == "document_unreachable" && time.Since(c.row.FreshUntil.Time) < staleDocument {
+			return c, nil
+		}
 		return nil, err
 	}
 	if c, err = s.find(ctx, id); err != nil {
@@ -104,13 +100,15 @@ func (s *Server) clientFor(r *http.Request, id string) (*client, error) {
 
 // fetchDocument fetches a client's document and keeps it. Requests for the same one share one fetch, which goes on
 // when the person who caused it has gone.
-func (s *Server) fetchDocument(ctx context.Context, id string) error {
+func (s *Server) fetchDocument(r *http.Request, id string, known bool) error {
 	_, err, _ := s.fetches.Do("document "+id, func() (any, error) {
-		ctx := context.WithoutCancel(ctx)
-		resp, err := s.fetch(ctx, id)
+		ctx := context.WithoutCancel(r.Context())
+		resp, err := s.fetch(r, s.documentLane, id, id, known)
 		if err != nil {
-			s.Log.InfoContext(ctx, "a client's metadata document was not fetched", "client", id, "err", err)
-			return nil, &PageError{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", Reason: "document_unreachable", cause: err}
+			s.Log.InfoContext(ctx, "a client's metadata document was not fetched", "host", auth.DocumentHost(id), "err", err)
+			return nil, &PageError{
+				Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", Reason: "document_unreachable", RetryAfter: 10 * time.Second, cause: err,
+			}
 		}
 		m, err := readDocument(id, resp)
 		var bad *badMetadata
@@ -120,24 +118,6 @@ func (s *Server) fetchDocument(ctx context.Context, id string) error {
 		return nil, s.keepDocument(ctx, id, m, documentLife(resp.Header))
 	})
 	return err
-}
-
-// fetch gets a document or a key set of a client.
-func (s *Server) fetch(ctx context.Context, address string) (*outbound.Response, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := s.limits.host.Allow(strings.ToLower(u.Hostname())); !ok {
-		return nil, errors.New("this host was asked too often in the last minute")
-	}
-	select {
-	case s.fetching <- struct{}{}:
-		defer func() { <-s.fetching }()
-	default:
-		return nil, errors.New("too many fetches at once")
-	}
-	return s.Outbound.Get(ctx, address, "application/json", maxMetadata)
 }
 
 // readDocument checks a document (§4 and §5 of the draft).

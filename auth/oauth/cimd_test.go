@@ -91,6 +91,7 @@ func TestABadDocumentIsAPageWithinSecondsAndNothingIsKept(t *testing.T) {
 			w.Header().Set("Content-Length", "99")
 			fmt.Fprint(w, "{")
 		}, 503, "document_unreachable"},
+		"no UTF-8":       {text("application/json", good("/no-UTF-8")+",\"x\":\"\xff\"}"), 400, "document_invalid"},
 		"no JSON":        {text("application/json", "{"), 400, "document_invalid"},
 		"no object":      {text("application/json", "[]"), 400, "document_invalid"},
 		"another id":     {text("application/json", good("/other")+"}"), 400, "document_invalid"},
@@ -167,7 +168,7 @@ func TestAnIdThatIsNoDocumentURLIsAnUnknownClient(t *testing.T) {
 		"http" + strings.TrimPrefix(good, "https"), at, at + "/", good + "#", good + "#x", "https://u@" + strings.TrimPrefix(good, "https://"),
 		"https://u:p@" + strings.TrimPrefix(good, "https://"), at + "/d/./client.json", at + "/x/../d/client.json", at + "/x/%2e%2e/d/client.json", at + "/x/.%2E/d/client.json",
 		good + " ", good + "\x00", good + "\u00e9", "https:/" + strings.TrimPrefix(good, "https://"), "https:///d/client.json", "HTTPS" + strings.TrimPrefix(good, "https"),
-		at + "/" + strings.Repeat("a", 3000),
+		at + "/" + strings.Repeat("a", 3000), "https://%EF%BD%85vil.example/client.json", "https://ex%C2%ADample.com/client.json", "https://example%E3%80%82com/x",
 	} {
 		_, err := w.begin(query(id))
 		var got *PageError
@@ -294,6 +295,7 @@ func TestTheOperatorSaysWhichHostsMayPublish(t *testing.T) {
 		{nil, []string{"evil.example"}, "https://evil.example./x", false},
 		{[]string{"a.example"}, []string{"a.example"}, "https://a.example/x", false},
 		{[]string{"*"}, nil, "https://a.example/x", false},
+		{nil, []string{"evil.example"}, "https://%EF%BD%85vil.example/x", false},
 		{nil, nil, "https://%zz/x", false},
 	} {
 		if got := (HostPolicy{c.allow, c.deny}).admits(c.id); got != c.want {

@@ -2,10 +2,14 @@ package oauth
 
 import (
 	"context"
+	"crypto/rsa"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/ory/fosite"
@@ -13,67 +17,129 @@ import (
 	"switchboard/internal/store"
 )
 
-// Which keys of a client are good enough, and how soon the same client's may be fetched again.
+// Bounds of the keys of a client.
 const (
-	maxKeysAge   = time.Hour   // then they are fetched again, so that one that was withdrawn ends
-	minKeysAge   = time.Minute // the least time between two fetches, whatever assertions arrive
-	keysTooStale = 7 * 24 * time.Hour
+	maxKeys       = 10        // more are passed over
+	maxCandidates = 4         // keys that one signature is tried with
+	maxRSABits    = 4096      // checking a signature must not be work
+	maxKeysAge    = time.Hour // then a set at an address is fetched again, so that one that was withdrawn ends
+	staleKeys     = 24 * time.Hour
 )
 
+// parseKeys reads a set of public keys (RFC 7517 §5). Kinds of keys that we do not know are passed over; a private or
+// symmetric one is a leak, and refused so that its owner notices.
+func parseKeys(raw []byte) ([]jose.JSONWebKey, error) {
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if len(raw) > maxMetadata || !utf8.Valid(raw) || json.Unmarshal(raw, &set) != nil {
+		return nil, invalidMetadata("jwks is not a set of keys (RFC 7517 section 5).")
+	}
+	keys := []jose.JSONWebKey{}
+	for _, one := range set.Keys {
+		if holdsSecret(one) { // before the library, which computes with what it finds in a private key
+			return nil, invalidMetadata("jwks holds a private or symmetric key. It is no secret any more: replace it, and publish public keys only.")
+		}
+		var key jose.JSONWebKey
+		if len(keys) < maxKeys && key.UnmarshalJSON(one) == nil && key.Valid() && usable(key) {
+			keys = append(keys, jose.JSONWebKey{Key: key.Key, KeyID: key.KeyID, Algorithm: key.Algorithm, Use: key.Use})
+		}
+	}
+	if len(keys) == 0 {
+		return nil, invalidMetadata("jwks holds no public key that signatures could be checked with (RSA of 2048 to 4096 bits, P-256, P-384, P-521, Ed25519).")
+	}
+	return keys, nil
+}
+
+// keySet writes keys as they are kept: what of a set is of use, and nothing else of what a stranger sent.
+func keySet(keys []jose.JSONWebKey) json.RawMessage {
+	b, _ := json.Marshal(jose.JSONWebKeySet{Keys: keys}) // they were read, so they can be written
+	return b
+}
+
+// holdsSecret reports whether a key has a member that only private and symmetric keys have (RFC 7518 §6).
+func holdsSecret(key []byte) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(key, &members) != nil {
+		return false
+	}
+	return slices.ContainsFunc([]string{"d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"}, func(name string) bool {
+		_, ok := members[name]
+		return ok
+	})
+}
+
+// usable reports whether signatures can be checked with a key: it is meant for that, it is long enough to mean
+// something, and not so long that checking is work.
+func usable(key jose.JSONWebKey) bool {
+	if k, ok := key.Key.(*rsa.PublicKey); ok && (k.N.BitLen() < 2048 || k.N.BitLen() > maxRSABits || k.E > 65537) {
+		return false
+	}
+	return key.IsPublic() && (key.Use == "" || key.Use == "sig") && len(key.KeyID) <= 256 && len(key.Algorithm) <= 16
+}
+
+// candidates are the keys that a signature may have been made with, by what its header says.
+func candidates(keys []jose.JSONWebKey, header jose.Header) []jose.JSONWebKey {
+	fitting := slices.DeleteFunc(slices.Clone(keys), func(k jose.JSONWebKey) bool {
+		return header.KeyID != "" && k.KeyID != "" && k.KeyID != header.KeyID || k.Algorithm != "" && k.Algorithm != header.Algorithm
+	})
+	return fitting[:min(len(fitting), maxCandidates)]
+}
+
 // keysOf is the keys that a client signs with. With again the caller has tried those that we have: they are fetched
-// anew if that was not just done. Keys that cannot be fetched stay good for a week.
-func (s *Server) keysOf(ctx context.Context, c *client, again bool) ([]jose.JSONWebKey, error) {
-	age := time.Since(c.row.JWKSAt.Time)
+// anew then, since the one that is missing may be a new one. The row of c is brought up to date.
+func (s *Server) keysOf(r *http.Request, c *client, again bool) ([]jose.JSONWebKey, error) {
+	if again {
+		s.rereadDocument(r, c)
+	}
 	known, err := parseKeys([]byte(c.row.JWKS))
-	published := c.row.JWKSURI != "" || c.row.Kind == kindDocument
-	due := err != nil || c.row.JWKSURI != "" && age > maxKeysAge || again && age > minKeysAge
-	if !published || !due {
+	age := time.Since(c.row.JWKSAt.Time)
+	if c.row.JWKSURI == "" {
 		return known, keysMissing(err)
 	}
-	fetched, errFetch := s.fetchKeys(ctx, c)
-	if errFetch != nil {
-		s.Log.InfoContext(ctx, "a client's keys were not fetched", "client", c.row.ID, "err", errFetch)
-		if err == nil && age < keysTooStale {
-			return known, nil
-		}
-		return nil, keysMissing(errFetch)
+	if err == nil && age < maxKeysAge && !again {
+		return known, nil
 	}
-	return fetched, nil
+	fetched, errFetch := s.fetchKeys(r, c, err == nil)
+	if errFetch == nil {
+		return fetched, nil
+	}
+	s.Log.InfoContext(r.Context(), "a client's keys were not fetched", "client", c.label(), "err", errFetch)
+	if err == nil && age < staleKeys {
+		return known, nil
+	}
+	return nil, keysMissing(errFetch)
 }
 
+// keysMissing tells a client that its keys are not there: a set that is bad is its own affair, one that could not be
+// had is for later. invalid_client would make it give its registration up.
 func keysMissing(err error) error {
-	if err == nil {
+	var bad *badMetadata
+	switch {
+	case err == nil:
 		return nil
+	case errors.As(err, &bad):
+		return fosite.ErrInvalidClient.WithHintf("The client's keys are of no use: %s", bad.problem)
 	}
-	return fosite.ErrInvalidClient.WithHint("The client's keys could not be read from where it publishes them.").WithWrap(err)
+	return fosite.ErrTemporarilyUnavailable.WithHint("The client's keys could not be fetched from where it publishes them. Try again in a minute.").WithWrap(err)
 }
 
-// fetchKeys fetches the keys that a client publishes, at an address of their own or in its document.
-func (s *Server) fetchKeys(ctx context.Context, c *client) ([]jose.JSONWebKey, error) {
-	if c.row.JWKSURI == "" {
-		if err := s.fetchDocument(ctx, c.row.ID); err != nil {
-			return nil, err
-		}
-		fresh, err := s.find(ctx, c.row.ID)
-		if err != nil {
-			return nil, err
-		}
-		return parseKeys([]byte(fresh.row.JWKS))
-	}
+// fetchKeys fetches the keys that a client publishes at an address of their own.
+func (s *Server) fetchKeys(r *http.Request, c *client, known bool) ([]jose.JSONWebKey, error) {
 	keys, err, _ := s.fetches.Do("keys "+c.row.ID, func() (any, error) {
-		ctx := context.WithoutCancel(ctx)
-		resp, err := s.fetch(ctx, c.row.JWKSURI)
+		resp, err := s.fetch(r, s.keyLane, c.row.ID, c.row.JWKSURI, known)
 		if err != nil {
 			return nil, err
 		}
 		if resp.Status != http.StatusOK {
-			return nil, errors.New("the address of the keys answers " + http.StatusText(resp.Status))
+			return nil, fmt.Errorf("the address of the keys answers %d", resp.Status)
 		}
 		keys, err := parseKeys(resp.Body)
 		if err != nil {
 			return nil, err
 		}
-		_, err = s.Store.Exec(ctx, `UPDATE clients SET jwks = ?, jwks_at = ? WHERE id = ? AND jwks_uri = ?`, string(resp.Body), store.Now(), c.row.ID, c.row.JWKSURI)
+		_, err = s.Store.Exec(context.WithoutCancel(r.Context()), `UPDATE clients SET jwks = ?, jwks_at = ? WHERE id = ? AND jwks_uri = ?`,
+			string(keySet(keys)), store.Now(), c.row.ID, c.row.JWKSURI)
 		if err != nil {
 			return nil, &trouble{fmt.Errorf("keeping a client's keys: %w", err)}
 		}
@@ -82,5 +148,21 @@ func (s *Server) fetchKeys(ctx context.Context, c *client) ([]jose.JSONWebKey, e
 	if err != nil {
 		return nil, err
 	}
-	return keys.([]jose.JSONWebKey), nil
+	fetched := keys.([]jose.JSONWebKey)
+	c.row.JWKS = string(keySet(fetched))
+	return fetched, nil
+}
+
+// rereadDocument fetches the document of a client that authenticates, because it is due or a key is missing, and brings
+// its row up to date. One that cannot be had now changes nothing.
+func (s *Server) rereadDocument(r *http.Request, c *client) {
+	if c.row.Kind != kindDocument {
+		return
+	}
+	if err := s.fetchDocument(r, c.row.ID, true); err != nil {
+		return // and logged
+	}
+	if fresh, err := s.find(r.Context(), c.row.ID); err == nil {
+		c.row, c.redirects = fresh.row, fresh.redirects
+	}
 }

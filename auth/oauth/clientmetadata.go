@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"bytes"
-	"crypto/rsa"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -11,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/go-jose/go-jose/v4"
+	"switchboard/internal/origin"
 )
 
 // Bounds of what a client says about itself.
@@ -20,7 +19,6 @@ const (
 	maxRedirectURIs  = 20
 	maxRedirectBytes = 8 << 10 // of all together; the row is anybody's to write
 	maxClientName    = 120
-	maxKeys          = 20
 )
 
 // clientMetadata is the part of RFC 7591 §2 that we keep and echo. Anything else that a client sends is ignored;
@@ -67,8 +65,8 @@ func invalidRedirects(format string, args ...any) error {
 // a checker that reads "Redirect_uris" differently must not exist.
 func parseMembers(body []byte) (map[string]json.RawMessage, error) {
 	var members map[string]json.RawMessage
-	if !json.Valid(body) || json.Unmarshal(body, &members) != nil || members == nil {
-		return nil, invalidMetadata("The metadata is not a JSON object.")
+	if !utf8.Valid(body) || !json.Valid(body) || json.Unmarshal(body, &members) != nil || members == nil {
+		return nil, invalidMetadata("The metadata is not a JSON object in UTF-8.")
 	}
 	return members, nil
 }
@@ -122,60 +120,15 @@ func (m *clientMetadata) checkKeys() error {
 	case len(m.JWKS) > 0 && m.JWKSURI != "":
 		return invalidMetadata("Give either jwks or jwks_uri, not both (RFC 7591 section 2).")
 	case len(m.JWKS) > 0:
-		_, err := parseKeys(m.JWKS)
+		keys, err := parseKeys(m.JWKS)
+		m.JWKS = keySet(keys)
 		return err
 	}
 	u, err := url.Parse(m.JWKSURI)
-	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || len(m.JWKSURI) > maxRedirectURI || strings.ContainsFunc(m.JWKSURI, notInURI) {
+	if err != nil || u.Scheme != "https" || !origin.IsPlain(u) || u.User != nil || len(m.JWKSURI) > maxRedirectURI || strings.ContainsFunc(m.JWKSURI, notInURI) {
 		return invalidMetadata("private_key_jwt needs the public keys: jwks, or jwks_uri with an https address.")
 	}
 	return nil
-}
-
-// parseKeys reads a set of public keys (RFC 7517 §5). Kinds of keys that we do not know are passed over; a private or
-// symmetric one is a leak, and refused so that its owner notices.
-func parseKeys(raw []byte) ([]jose.JSONWebKey, error) {
-	var set struct {
-		Keys []json.RawMessage `json:"keys"`
-	}
-	if len(raw) > maxMetadata || json.Unmarshal(raw, &set) != nil || len(set.Keys) > maxKeys {
-		return nil, invalidMetadata("jwks is not a set of at most %d keys (RFC 7517 section 5).", maxKeys)
-	}
-	keys := []jose.JSONWebKey{}
-	for _, one := range set.Keys {
-		if holdsSecret(one) { // before the library, which computes with what it finds in a private key
-			return nil, invalidMetadata("jwks holds a private or symmetric key. It is no secret any more: replace it, and publish public keys only.")
-		}
-		var key jose.JSONWebKey
-		if key.UnmarshalJSON(one) == nil && key.Valid() && usable(key) {
-			keys = append(keys, key)
-		}
-	}
-	if len(keys) == 0 {
-		return nil, invalidMetadata("jwks holds no public key that signatures could be checked with (RSA of 2048 bits or more, P-256, P-384, P-521, Ed25519).")
-	}
-	return keys, nil
-}
-
-// holdsSecret reports whether a key has a member that only private and symmetric keys have (RFC 7518 §6).
-func holdsSecret(key []byte) bool {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(key, &members) != nil {
-		return false
-	}
-	return slices.ContainsFunc([]string{"d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"}, func(name string) bool {
-		_, ok := members[name]
-		return ok
-	})
-}
-
-// usable reports whether signatures can be checked with a key: it is meant for that, it is long enough to mean
-// something, and not so long that checking is work.
-func usable(key jose.JSONWebKey) bool {
-	if rsaKey, ok := key.Key.(*rsa.PublicKey); ok && (rsaKey.N.BitLen() < 2048 || rsaKey.N.BitLen() > 8192) {
-		return false
-	}
-	return key.IsPublic() && (key.Use == "" || key.Use == "sig")
 }
 
 // native reports whether an app runs on people's machines: all its answers go to a port or a scheme of its own there.

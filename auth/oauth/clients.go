@@ -9,6 +9,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"switchboard/auth"
 	"switchboard/internal/seal"
 	"switchboard/internal/store"
 )
@@ -56,6 +57,15 @@ const secretPrefix = "sb_cs_"
 // hasSecret reports whether the client authenticates with a secret. Which of the two places it puts it in is its own
 // affair: libraries mix them up, and it is the same secret.
 func (r *clientRow) hasSecret() bool { return r.AuthMethod == byBasic || r.AuthMethod == byPost }
+
+// label is how the log names a client: by its id, and by its host where that is an address, whose query is nobody's
+// business.
+func (c *client) label() string {
+	if host := auth.DocumentHost(c.row.ID); host != "" {
+		return host
+	}
+	return c.row.ID
+}
 
 // giveSecret makes a secret for a client that authenticates with one and returns it, "" for any other. The row keeps a
 // hash of it.

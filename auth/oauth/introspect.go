@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/ory/fosite"
@@ -50,6 +51,7 @@ func (s *Server) introspect(w http.ResponseWriter, r *http.Request) {
 		s.writeFailure(w, r, err)
 		return
 	}
+	s.used(r.Context(), who.(*client))
 	w.Header().Set("Cache-Control", "no-store")
 	web.JSON(w, http.StatusOK, answer)
 }
@@ -76,8 +78,11 @@ func (s *Server) look(ctx context.Context, who *client, token string) (introspec
 	if isAccess {
 		ends = t.access
 	}
-	own := who.row.ID == t.g.clientID || who.row.Kind == kindMade && who.row.organization() == t.g.orgID
-	if !own || t.g.dead() || !time.Now().Before(ends.Time) || !isAccess && !t.used.IsZero() {
+	theirs, err := s.mayAskAbout(ctx, who, &t.g)
+	if err != nil {
+		return introspection{}, &trouble{err}
+	}
+	if !theirs || t.g.dead() || !time.Now().Before(ends.Time) || !isAccess && !t.used.IsZero() {
 		return introspection{}, nil
 	}
 	out := introspection{
@@ -88,4 +93,17 @@ func (s *Server) look(ctx context.Context, who *client, token string) (introspec
 		out.Type = "Bearer"
 	}
 	return out, nil
+}
+
+// mayAskAbout reports whether a grant is a client's business: it is its own, or of the organization that made the
+// client and has not blocked it since.
+func (s *Server) mayAskAbout(ctx context.Context, who *client, g *grantState) (bool, error) {
+	if who.row.ID == g.clientID {
+		return true, nil
+	}
+	if who.row.Kind != kindMade || who.row.organization() != g.orgID {
+		return false, nil
+	}
+	blocked, err := s.blockedIn(ctx, who.row.ID)
+	return !slices.Contains(blocked, g.orgID), err
 }

@@ -92,6 +92,23 @@ func TestATokenIsTheBusinessOfItsClientAndOfItsOrganizationsOwnApps(t *testing.T
 	}
 }
 
+func TestABlockedAppAsksInVain(t *testing.T) {
+	w := newWorld(t)
+	id, secret := w.made(w.org.ID, w.owner.ID)
+	tokens := w.tokens("org:read")
+	for _, want := range []bool{true, false} {
+		if status, got := w.introspect(basic(id, secret), tokens.Access); status != http.StatusOK || got["active"] != want {
+			t.Errorf("%d %v, want %v", status, got, want)
+		}
+		if err := w.server.BlockApp(w.asOwner(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if apps := w.apps(w.asOwner()); len(apps) != 2 || apps[0].UsedAt.IsZero() && apps[1].UsedAt.IsZero() {
+		t.Errorf("asking is no use of an app: %+v", apps)
+	}
+}
+
 func TestIntrospectionTellsWhatATokenIsWorthNow(t *testing.T) {
 	w := newWorld(t)
 	gateway, secret := w.made(w.org.ID, w.owner.ID)

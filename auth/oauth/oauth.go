@@ -75,9 +75,10 @@ type Config struct {
 type Server struct {
 	Config
 	provider *fosite.Fosite
-	limits   struct{ register, authorize, token, fetch, host *web.Limiter }
-	fetches  singleflight.Group // of documents and keys, one at a time for each client
-	fetching chan struct{}      // holds one for each that is under way
+	limits   struct{ register, authorize, token, fetch *web.Limiter }
+
+	fetches               singleflight.Group // of documents and keys, one at a time for each client
+	documentLane, keyLane *lane
 }
 
 // What one IP may ask for in a minute. Vendors sign many people in and refresh for them from a few addresses, so
@@ -90,7 +91,7 @@ const (
 
 // New returns a Server.
 func New(cfg Config) *Server {
-	s := &Server{Config: cfg, fetching: make(chan struct{}, fetchesAtOnce)}
+	s := &Server{Config: cfg}
 	limit := func(perMinute int) *web.Limiter {
 		if cfg.Unlimited {
 			perMinute = 0
@@ -98,7 +99,7 @@ func New(cfg Config) *Server {
 		return web.NewLimiter(perMinute)
 	}
 	s.limits.register, s.limits.authorize, s.limits.token = limit(registrationsPerMinute), limit(authorizePerMinute), limit(tokenPerMinute)
-	s.limits.fetch, s.limits.host = limit(fetchesPerMinute), limit(hostFetchesPerMinute)
+	s.limits.fetch, s.documentLane, s.keyLane = limit(fetchesPerMinute), newLane(limit), newLane(limit)
 	s.provider = s.compose()
 	return s
 }
@@ -166,6 +167,9 @@ func (s *Server) writeFailure(w http.ResponseWriter, r *http.Request, err error)
 	if oauth.ErrorField == fosite.ErrInvalidClient.ErrorField {
 		status = http.StatusUnauthorized
 		w.Header().Set("WWW-Authenticate", `Basic realm="switchboard"`) // RFC 6749 §5.2
+	}
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "10")
 	}
 	writeError(w, status, oauth.ErrorField, describe(oauth))
 }

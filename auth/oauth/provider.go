@@ -115,10 +115,13 @@ func redirectOf(ctx context.Context) string {
 	return uri
 }
 
-// formRequest is a request that holds exactly this form, for fosite to parse.
-func formRequest(method string, form url.Values, header http.Header) *http.Request {
-	if header == nil {
-		header = http.Header{}
+// formRequest is a request that holds exactly this form, for fosite to parse. Of the one that it came with it has what
+// authenticates a client and says where it is.
+func formRequest(from *http.Request, form url.Values) *http.Request {
+	header := http.Header{}
+	if v := from.Header.Get("Authorization"); v != "" {
+		header.Set("Authorization", v)
 	}
-	return &http.Request{Method: method, URL: &url.URL{}, Header: header, Form: form, PostForm: form}
+	r := &http.Request{Method: http.MethodPost, URL: &url.URL{}, Header: header, Form: form, PostForm: form, RemoteAddr: from.RemoteAddr}
+	return r.WithContext(from.Context())
 }

@@ -51,7 +51,9 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 // newClientRow is a client with an id of ours.
 func newClientRow(m clientMetadata, kind string) clientRow {
 	uris, _ := json.Marshal(m.RedirectURIs)
-	kept, _ := json.Marshal(m)
+	said := m
+	said.JWKS = nil // it has a column of its own
+	kept, _ := json.Marshal(said)
 	now := store.Now()
 	row := clientRow{
 		ID: store.NewID("cli"), Kind: kind, Name: m.ClientName, RedirectURIs: string(uris), Metadata: string(kept), CreatedAt: now,

@@ -188,6 +188,7 @@ func TestARegistrationThatCannotBeServedIsRefused(t *testing.T) {
 		{method("private_key_jwt") + `,"jwks":{"keys":[{"kty":"RSA","e":"AQAB","n":"` + strings.Repeat("A", 40) + `"}]}`, "invalid_client_metadata"},
 		{method("private_key_jwt") + `,"jwks":` + ecKeys + `,"jwks_uri":"https://ok.example/keys"`, "invalid_client_metadata"},
 		{`{"redirect_uris":["https://ok.example/cb"],"x":"` + strings.Repeat("a", 64<<10) + `"}`, "invalid_client_metadata"},
+		{"{\"redirect_uris\":[\"https://ok.example/cb\"],\"x\":\"\xff\"}", "invalid_client_metadata"},
 		{`[]`, "invalid_client_metadata"},
 		{`null`, "invalid_client_metadata"},
 		{``, "invalid_client_metadata"},
@@ -208,6 +209,18 @@ func TestARegistrationThatCannotBeServedIsRefused(t *testing.T) {
 	}
 	if n := w.count(`SELECT count(*) FROM clients`); n != 2 {
 		t.Errorf("%d clients, want the two of the world", n)
+	}
+}
+
+func TestOfKeysOnlyWhatIsOfUseIsKept(t *testing.T) {
+	w := newWorld(t)
+	padded := strings.Replace(ecKeys, `"use":"sig"`, `"use":"sig","pad":"`+strings.Repeat("p", 40000)+`"`, 1)
+	status, got := w.register(`{"redirect_uris":["http://127.0.0.1/callback"],"token_endpoint_auth_method":"private_key_jwt","jwks":` + padded + `}`)
+	if diff := cmp.Diff(parsed(t, ecKeys), got["jwks"]); status != http.StatusCreated || diff != "" {
+		t.Errorf("%d\n%s", status, diff)
+	}
+	if n := w.count(`SELECT max(length(metadata) + length(jwks)) FROM clients`); n > 2000 {
+		t.Errorf("the row holds %d characters", n)
 	}
 }
 

@@ -20,7 +20,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 		err = fosite.ErrInvalidRequest.WithHint("The parameter token is missing.")
 	}
 	if err == nil {
-		err = s.provider.NewRevocationRequest(r.Context(), formRequest(http.MethodPost, form, credentials(r)))
+		err = s.provider.NewRevocationRequest(r.Context(), formRequest(r, form))
 	}
 	if err != nil {
 		s.writeFailure(w, r, err)

@@ -25,7 +25,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := r.Context()
-	ar, err := s.provider.NewAccessRequest(ctx, formRequest(http.MethodPost, form, credentials(r)), &session{})
+	ar, err := s.provider.NewAccessRequest(ctx, formRequest(r, form), &session{})
 	if err == nil {
 		var resp fosite.AccessResponder
 		if resp, err = s.provider.NewAccessResponse(ctx, ar); err == nil {
@@ -34,15 +34,6 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.writeFailure(w, r, err)
-}
-
-// credentials is the part of the header that authenticates a client.
-func credentials(r *http.Request) http.Header {
-	h := http.Header{}
-	if v := r.Header.Get("Authorization"); v != "" {
-		h.Set("Authorization", v)
-	}
-	return h
 }
 
 // checkGrantType comes before fosite, which answers invalid_request for a grant type that it does not know.

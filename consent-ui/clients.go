@@ -26,6 +26,7 @@ type clientsPage struct {
 	Form    oauth.NewApp
 	Lines   string // the redirect URIs as they were typed
 	Wrong   string // the field that was refused
+	Why     string // and why, in English, where that says more than the hint below it
 
 	Made      *client // shown with its secret, if it has one
 	Secret    string
@@ -83,7 +84,11 @@ func (u *UI) changeClients(w http.ResponseWriter, r *http.Request, v *visit) err
 	case form.Get("unblock") != "":
 		return u.answerClients(w, r, v, u.OAuth.UnblockApp(r.Context(), form.Get("unblock")), "/clients?done=unblocked")
 	case form.Get("rotate") != "":
-		secret, app, err := u.OAuth.RotateSecret(r.Context(), form.Get("rotate"), form.Get("leaked") == "yes")
+		secret, app, err := u.OAuth.RotateSecret(r.Context(), form.Get("rotate"), form.Get("mark"), form.Get("leaked") == "yes")
+		if fault.Is(err, fault.IdempotencyConflict) {
+			v.notice = notice{Kind: "warn", Title: v.words.T("clients.rotated_already"), Text: v.words.T("clients.rotated_already.more")}
+			return u.renderClients(w, r, v, http.StatusConflict, clientsPage{Form: oauth.NewApp{Method: methods[0]}})
+		}
 		if err != nil {
 			return u.answerClients(w, r, v, err, "")
 		}
@@ -113,7 +118,9 @@ func (u *UI) makeClient(w http.ResponseWriter, r *http.Request, v *visit) error 
 	secret, app, err := u.OAuth.MakeApp(r.Context(), p.Form)
 	if fault.Is(err, fault.InvalidRequest) {
 		f, _ := fault.Of(err, "")
-		p.Wrong, _ = f.Details["field"].(string)
+		if p.Wrong, _ = f.Details["field"].(string); p.Wrong == "redirects" || p.Wrong == "jwks_uri" {
+			p.Why = inert(f.Message)
+		}
 		v.notice = notice{Kind: "bad", Title: v.words.T("clients.wrong"), Text: v.words.T("keys.wrong.more")}
 		return u.renderClients(w, r, v, http.StatusUnprocessableEntity, p)
 	}

@@ -50,12 +50,16 @@ func TestAnAdministratorRegistersAnAppAndSeesItsSecretOnce(t *testing.T) {
 		t.Error("the secret is shown a second time")
 	}
 	action, form = b.get("/clients?rotate=cli_new").formWith("rotate", "cli_new")
-	if form.Get("leaked") != "no" {
+	if form.Get("leaked") != "no" || form.Get("mark") != w.apps[0].Mark {
 		t.Errorf("before the person chooses, the old secret is %q", form.Get("leaked"))
 	}
 	if p := b.post(action, form); byID(p, "client-secret") != "sb_cs_rotated" || !strings.Contains(p.body, "works until") || w.apps[0].OldUntil.IsZero() {
 		t.Errorf("rotating: %d %+v", p.status, w.apps[0])
 	}
+	if p := b.post(action, form); p.status != http.StatusConflict || strings.Contains(p.body, "sb_cs_") || !strings.Contains(p.body, "newer secret") {
+		t.Errorf("the same form again: %d", p.status)
+	}
+	_, form = b.get("/clients?rotate=cli_new").formWith("rotate", "cli_new")
 	form.Set("leaked", "yes")
 	if p := b.post(action, form); byID(p, "client-secret") != "sb_cs_rotated" || strings.Contains(p.body, "works until") || !w.apps[0].OldUntil.IsZero() {
 		t.Errorf("rotating a leaked one: %d %+v", p.status, w.apps[0])

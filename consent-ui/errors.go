@@ -71,14 +71,17 @@ func (u *UI) fail(w http.ResponseWriter, r *http.Request, v *visit, err error) {
 	}))
 }
 
-// ErrorPage is what a person sees instead of the JSON of the server's edge: after a panic, and under a host name that
-// is not ours. It looks nobody up, since that may be what broke.
+// ErrorPage is what a person sees instead of the JSON of the server's edge: after a panic, under a host name that is
+// not ours, and at a path that is not written as it means. It looks nobody up, since that may be what broke.
 func (u *UI) ErrorPage(w http.ResponseWriter, r *http.Request, status int) {
 	protect(w.Header(), false)
 	v := &visit{words: u.words.In(u.cookies.language(w, r), nil)}
 	key := "error.unavailable"
-	if status == http.StatusForbidden {
+	switch status {
+	case http.StatusForbidden:
 		key = "error.host"
+	case http.StatusNotFound:
+		key = "error.not_found"
 	}
 	heading := v.words.T(key)
 	u.render(w, r, status, errorView(errorPage{

@@ -47,7 +47,7 @@ type OAuth interface {
 
 	Apps(ctx context.Context) ([]oauth.App, error)
 	MakeApp(ctx context.Context, n oauth.NewApp) (secret string, app oauth.App, err error)
-	RotateSecret(ctx context.Context, id string, leaked bool) (secret string, app oauth.App, err error)
+	RotateSecret(ctx context.Context, id, mark string, leaked bool) (secret string, app oauth.App, err error)
 	BlockApp(ctx context.Context, id string) error
 	UnblockApp(ctx context.Context, id string) error
 }

@@ -282,8 +282,12 @@ func (w *world) MakeApp(ctx context.Context, n oauth.NewApp) (string, oauth.App,
 	return "sb_cs_shown_once", app, nil
 }
 
-func (w *world) RotateSecret(ctx context.Context, id string, leaked bool) (string, oauth.App, error) {
+func (w *world) RotateSecret(ctx context.Context, id, mark string, leaked bool) (string, oauth.App, error) {
+	if i := slices.IndexFunc(w.apps, func(a oauth.App) bool { return a.ID == id }); i >= 0 && w.apps[i].Mark != mark {
+		return "", oauth.App{}, fault.New(fault.IdempotencyConflict, "Again.")
+	}
 	app, err := w.change(ctx, id, func(a *oauth.App) {
+		a.Mark += "+"
 		if a.OldUntil = agreed; leaked {
 			a.OldUntil = time.Time{}
 		}

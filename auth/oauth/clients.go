@@ -2,6 +2,8 @@ package oauth
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -76,6 +78,15 @@ func (s *Server) giveSecret(r *clientRow) string {
 	secret := seal.NewToken(secretPrefix)
 	r.SecretHash = s.Secrets.Hash(secret)
 	return secret
+}
+
+// mark stands for the present secret where people see it: a hash of its hash, in short.
+func (r *clientRow) mark() string {
+	if r.SecretHash == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(r.SecretHash))
+	return hex.EncodeToString(sum[:8])
 }
 
 // redirects is what RedirectURIs holds. It was written by us; a row that cannot be read has none, and matches nothing.

@@ -29,6 +29,7 @@ type App struct {
 	UsedAt      time.Time // zero when it never was
 	BlockedAt   time.Time // zero when it is not
 	OldUntil    time.Time // until when the secret before the present one is good, zero when it is not
+	Mark        string    // stands for the present secret, so that it is rotated once; "" without one
 }
 
 // HasSecret reports whether the app authenticates with a secret.
@@ -117,7 +118,7 @@ func (s *Server) Apps(ctx context.Context) ([]App, error) {
 func (r *clientRow) app() App {
 	app := App{
 		ID: r.ID, Name: r.Name, Host: auth.DocumentHost(r.ID), Made: r.Kind == kindMade, Method: r.AuthMethod,
-		CreatedAt: r.CreatedAt.Time, UsedAt: r.UsedAt.Time, Redirects: r.redirects(),
+		CreatedAt: r.CreatedAt.Time, UsedAt: r.UsedAt.Time, Redirects: r.redirects(), Mark: r.mark(),
 	}
 	if time.Now().Before(r.OldSecretUntil.Time) {
 		app.OldUntil = r.OldSecretUntil.Time
@@ -132,7 +133,7 @@ func (s *Server) MakeApp(ctx context.Context, n NewApp) (string, App, error) {
 		return "", App{}, err
 	}
 	m := clientMetadata{ClientName: cleanName(n.Name), RedirectURIs: n.Redirects, AuthMethod: n.Method, JWKSURI: strings.TrimSpace(n.JWKSURI)}
-	if err := m.checkMade(); err != nil {
+	if err := s.checkMade(&m); err != nil {
 		return "", App{}, err
 	}
 	row := newClientRow(m, kindMade)
@@ -151,17 +152,20 @@ func (s *Server) MakeApp(ctx context.Context, n NewApp) (string, App, error) {
 }
 
 // checkMade refuses what an administrator typed wrong, naming the field.
-func (m *clientMetadata) checkMade() error {
+func (s *Server) checkMade(m *clientMetadata) error {
 	wrong := func(field, problem string) error {
 		return fault.New(fault.InvalidRequest, "%s", problem).With("field", field)
 	}
 	switch {
 	case m.ClientName == "":
 		return wrong("name", "An app needs a name of at most 120 characters.")
-	case len(m.RedirectURIs) == 0 || len(m.RedirectURIs) > maxRedirectURIs:
-		return wrong("redirects", "An app needs 1 to 20 redirect URIs, one on each line.")
+	case len(m.RedirectURIs) > maxRedirectURIs:
+		return wrong("redirects", "An app has at most 20 redirect URIs, one on each line.")
 	case !slices.Contains(authMethods, m.AuthMethod):
 		return wrong("method", "Choose how the app authenticates.")
+	case len(m.RedirectURIs) == 0 && m.AuthMethod == byNothing:
+		// Without a redirect URI it signs nobody in, and without authenticating it can ask about no token.
+		return wrong("redirects", "An app without a secret or key needs a redirect URI, one on each line.")
 	}
 	for _, uri := range m.RedirectURIs {
 		if reason := registrable(uri); reason != "" {
@@ -169,15 +173,16 @@ func (m *clientMetadata) checkMade() error {
 		}
 	}
 	var bad *badMetadata
-	if err := m.checkKeys(); errors.As(err, &bad) {
+	if err := errors.Join(m.checkKeys(), s.checkKeysHost(*m)); errors.As(err, &bad) {
 		return wrong("jwks_uri", bad.problem)
 	}
 	return nil
 }
 
-// RotateSecret gives a client that the organization made a new secret and returns it. The one before goes on for a day,
-// or ends at once when it got out.
-func (s *Server) RotateSecret(ctx context.Context, id string, leaked bool) (string, App, error) {
+// RotateSecret gives a client that the organization made a new secret and returns it. The one before, which mark stands
+// for, goes on for a day, or ends at once when it got out. Where that is not the present one any more, somebody else was
+// faster or a form came twice, and a conflict is answered: the secret that was just handed out must not die of it.
+func (s *Server) RotateSecret(ctx context.Context, id, mark string, leaked bool) (string, App, error) {
 	c, err := admin(ctx)
 	if err != nil {
 		return "", App{}, err
@@ -191,6 +196,9 @@ func (s *Server) RotateSecret(ctx context.Context, id string, leaked bool) (stri
 		}
 		if err != nil {
 			return fmt.Errorf("reading a client: %w", err)
+		}
+		if row.mark() != mark {
+			return fault.New(fault.IdempotencyConflict, "The app has had a new secret since this was asked. Look at it again.")
 		}
 		row.OldSecretHash, row.OldSecretUntil = row.SecretHash, store.Now().Add(oldSecretLife)
 		if leaked {

@@ -43,7 +43,7 @@ func TestAnAppThatAnAdministratorMakesSignsInPeopleOfTheirOrganizationOnly(t *te
 		t.Fatal(err)
 	}
 	want := App{ID: app.ID, Name: "Booking", Made: true, Method: byPost, Redirects: []string{redirect}}
-	if diff := cmp.Diff(want, app, cmpopts.IgnoreFields(App{}, "CreatedAt")); diff != "" {
+	if diff := cmp.Diff(want, app, cmpopts.IgnoreFields(App{}, "CreatedAt", "Mark")); diff != "" {
 		t.Error(diff)
 	}
 	tokens := w.exchange(w.codeFor(app.ID, "org:read"), "client_id", app.ID, "client_secret", secret)
@@ -51,7 +51,7 @@ func TestAnAppThatAnAdministratorMakesSignsInPeopleOfTheirOrganizationOnly(t *te
 		t.Fatalf("%+v", tokens)
 	}
 	want.Connections = 1
-	if diff := cmp.Diff([]App{want}, w.apps(w.as(scope.Owner)), cmpopts.IgnoreFields(App{}, "CreatedAt", "UsedAt")); diff != "" {
+	if diff := cmp.Diff([]App{want}, w.apps(w.as(scope.Owner)), cmpopts.IgnoreFields(App{}, "CreatedAt", "UsedAt", "Mark")); diff != "" {
 		t.Error(diff)
 	}
 	if got := w.apps(w.asNeighbour()); len(got) != 0 {
@@ -77,15 +77,19 @@ func TestOnlyAnAdministratorManagesApps(t *testing.T) {
 	for _, ctx := range []context.Context{t.Context(), w.as(scope.Member), w.as(scope.Viewer)} {
 		_, list := w.server.Apps(ctx)
 		_, _, make := w.server.MakeApp(ctx, NewApp{Name: "x", Redirects: []string{redirect}, Method: byBasic})
-		_, _, rotate := w.server.RotateSecret(ctx, id, false)
+		_, _, rotate := w.server.RotateSecret(ctx, id, "", false)
 		for _, err := range []error{list, make, rotate, w.server.BlockApp(ctx, id), w.server.UnblockApp(ctx, id)} {
 			if !fault.Is(err, fault.Forbidden) {
 				t.Errorf("%v", err)
 			}
 		}
 	}
+	_, _, err := w.server.RotateSecret(w.asOwner(), id, "", false)
+	if !fault.Is(err, fault.IdempotencyConflict) {
+		t.Errorf("of a secret that is not the present one: %v", err)
+	}
 	for _, foreign := range []string{theirs, w.desktop, "cli_nobody", ""} {
-		_, _, rotate := w.server.RotateSecret(w.asOwner(), foreign, true)
+		_, _, rotate := w.server.RotateSecret(w.asOwner(), foreign, "", true)
 		for _, err := range []error{rotate, w.server.BlockApp(w.asOwner(), foreign), w.server.UnblockApp(w.asOwner(), foreign)} {
 			if !fault.Is(err, fault.NotFound) {
 				t.Errorf("%q: %v", foreign, err)
@@ -101,7 +105,7 @@ func TestAnAppThatIsTypedWrongIsRefusedWithItsField(t *testing.T) {
 		field string
 	}{
 		{NewApp{Name: " \u202e", Redirects: []string{redirect}, Method: byBasic}, "name"},
-		{NewApp{Name: "x", Method: byBasic}, "redirects"},
+		{NewApp{Name: "x", Method: byNothing}, "redirects"},
 		{NewApp{Name: "x", Redirects: []string{"javascript:1"}, Method: byBasic}, "redirects"},
 		{NewApp{Name: "x", Redirects: make([]string, 21), Method: byBasic}, "redirects"},
 		{NewApp{Name: "x", Redirects: []string{redirect}, Method: "x"}, "method"},
@@ -126,9 +130,13 @@ func TestARotatedSecretWorksAtOnceAndTheOldOneForADayUnlessItLeaked(t *testing.T
 	works := func(secret string) bool {
 		return w.ask("/oauth/token", basic(id, secret), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"sb_rt_x"}}) == refusal(400, "invalid_grant")
 	}
-	second, app, err := w.server.RotateSecret(w.asOwner(), id, false)
+	mark := w.apps(w.asOwner())[0].Mark
+	second, app, err := w.server.RotateSecret(w.asOwner(), id, mark, false)
 	if err != nil || time.Until(app.OldUntil) < 23*time.Hour {
 		t.Fatalf("%+v %v", app, err)
+	}
+	if _, _, err := w.server.RotateSecret(w.asOwner(), id, mark, true); !fault.Is(err, fault.IdempotencyConflict) {
+		t.Errorf("the same form again: %v", err)
 	}
 	if !works(first) || !works(second) {
 		t.Error("one of the two does not work")
@@ -140,7 +148,7 @@ func TestARotatedSecretWorksAtOnceAndTheOldOneForADayUnlessItLeaked(t *testing.T
 	if err := w.server.Sweep(t.Context()); err != nil || w.count(`SELECT count(*) FROM clients WHERE old_secret_hash <> ''`) != 0 {
 		t.Errorf("an old secret's hash is kept, %v", err)
 	}
-	third, app, err := w.server.RotateSecret(w.asOwner(), id, true)
+	third, app, err := w.server.RotateSecret(w.asOwner(), id, app.Mark, true)
 	if err != nil || !app.OldUntil.IsZero() || works(second) || !works(third) || works("") {
 		t.Errorf("after a leak: %+v %v", app, err)
 	}

@@ -29,6 +29,9 @@ type registered struct {
 // register serves /oauth/register (RFC 7591).
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	m, err := readRegistration(r)
+	if err == nil {
+		err = s.checkKeysHost(m)
+	}
 	var bad *badMetadata
 	if errors.As(err, &bad) {
 		writeError(w, http.StatusBadRequest, bad.code, bad.problem)
@@ -46,6 +49,14 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Pragma", "no-cache")
 	web.JSON(w, http.StatusCreated, out)
+}
+
+// checkKeysHost refuses keys at a host that the operator does not admit, before somebody waits for them.
+func (s *Server) checkKeysHost(m clientMetadata) error {
+	if m.JWKSURI != "" && !s.ClientHosts.admits(m.JWKSURI) {
+		return invalidMetadata("The host of jwks_uri is not one that this server fetches from.")
+	}
+	return nil
 }
 
 // newClientRow is a client with an id of ours.

@@ -32,8 +32,8 @@ type Config struct {
 	TrustedProxies string   `env:"SWITCHBOARD_TRUSTED_PROXIES" help:"Addresses and CIDRs of reverse proxies whose X-Forwarded-* headers count, separated by commas."`
 	Hosts          []string `env:"SWITCHBOARD_HOSTS" help:"Further host names that requests may arrive under, separated by commas."`
 	Origins        []string `env:"SWITCHBOARD_ORIGINS" help:"Further origins whose pages may call /mcp, separated by commas. The own one and loopback ones may."`
-	ClientsAllow   []string `env:"SWITCHBOARD_CLIENTS_ALLOW" help:"Hosts whose Client ID Metadata Documents are accepted, separated by commas; *.example.com is every host below. By default all."`
-	ClientsDeny    []string `env:"SWITCHBOARD_CLIENTS_DENY" help:"Hosts whose Client ID Metadata Documents are refused, separated by commas. Wins over SWITCHBOARD_CLIENTS_ALLOW. Their apps cannot refresh either."`
+	ClientsAllow   []string `env:"SWITCHBOARD_CLIENTS_ALLOW" help:"Hosts whose Client ID Metadata Documents and keys are accepted, separated by commas; *.example.com is every host below. By default all."`
+	ClientsDeny    []string `env:"SWITCHBOARD_CLIENTS_DENY" help:"Hosts whose Client ID Metadata Documents and keys are refused, separated by commas. Wins over SWITCHBOARD_CLIENTS_ALLOW. Their apps cannot refresh either."`
 	OutboundAllow  string   `env:"SWITCHBOARD_OUTBOUND_ALLOW" help:"Addresses and CIDRs that the server may fetch from although they are private, separated by commas: an intranet, a test."`
 	Insecure       bool     `env:"SWITCHBOARD_INSECURE" help:"Start with an http:// URL that is not on this machine. Tokens then travel in clear."`
 	LogLevel       string   `env:"SWITCHBOARD_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Least level of what is logged: debug, info, warn or error."`

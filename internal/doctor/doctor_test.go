@@ -165,7 +165,7 @@ func TestAReportReadsWell(t *testing.T) {
 	}
 	want := `Switchboard at https://sb.example/mcp
 
-Claude   ok, note [1]
+Claude   ok from here, note [1]
 Cursor   fails at the registration [2]
 VS Code  fails at the sign-in page [3]
 Codex    fails at the registration [2]

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path"
 	"strings"
 
 	"switchboard/internal/fault"
@@ -83,13 +84,29 @@ func New(cfg Config) (*Edge, error) {
 // Handler wraps the server's mux. The mux gets the very request that the access log holds, so that the pattern it
 // matched can be logged instead of the path.
 func (e *Edge) Handler(mux http.Handler) http.Handler {
-	h := e.limitBody(mux)
+	h := e.limitBody(e.cleanPath(mux))
 	h = e.knownHost(h)
 	h = e.secure(h)
 	h = e.recoverer(h)
 	h = e.accessLog(h)
 	h = e.identify(h)
 	return identified(h)
+}
+
+// cleanPath answers 404 where a path is not written as it means. A mux would redirect it, and a client that follows a
+// redirect of a POST drops its body or its credentials.
+func (e *Edge) cleanPath(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		clean := path.Clean("/" + r.URL.Path)
+		if strings.HasSuffix(r.URL.Path, "/") && clean != "/" {
+			clean += "/"
+		}
+		if r.URL.Path != clean {
+			e.refuse(w, r, http.StatusNotFound, fault.New(fault.NotFound, "There is nothing at this path. The MCP endpoint is /mcp, written without empty and dotted parts."))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func (e *Edge) limitBody(next http.Handler) http.Handler {

@@ -332,3 +332,21 @@ func TestAnEdgeNeedsAnHTTPURL(t *testing.T) {
 		t.Error("an origin without a scheme was accepted")
 	}
 }
+
+func TestNoPathIsRedirectedToAnother(t *testing.T) {
+	e, _ := newEdge(t, "https://public.example", func(*Config) {})
+	mux := http.NewServeMux()
+	mux.HandleFunc("/mcp", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("/mcp/{$}", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("/{$}", func(http.ResponseWriter, *http.Request) {})
+	h := e.Handler(mux)
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		for path, want := range map[string]int{
+			"/mcp": 200, "/mcp/": 200, "/": 200, "//mcp": 404, "/mcp//": 404, "/./mcp": 404, "/x/../mcp": 404, "/mcp/.": 404, "/mcp/..": 404, "//": 404, "/%2e%2e/mcp": 404,
+		} {
+			if w := ask(h, method, path, "public.example", "Accept", "application/json"); w.Code != want || w.Header().Get("Location") != "" {
+				t.Errorf("%s %s: %d to %q, want %d", method, path, w.Code, w.Header().Get("Location"), want)
+			}
+		}
+	}
+}

@@ -94,11 +94,13 @@ func TestATokenOfAClientThatAuthenticatesIsRevokedByItsProofAlone(t *testing.T) 
 	}{
 		"its secret":                   {server, basic(server, secret), url.Values{}, 200, true},
 		"its secret in the form":       {server, "", url.Values{"client_id": {server}, "client_secret": {secret}}, 200, true},
+		"no secret":                    {server, "", url.Values{"client_id": {server}}, 401, false},
 		"a wrong secret":               {server, basic(server, "sb_cs_x"), url.Values{}, 401, false},
 		"another's secret":             {server, basic(server, othersSecret), url.Values{}, 401, false},
 		"another, with its own secret": {server, basic(other, othersSecret), url.Values{}, 200, false},
 		"another, which is public":     {server, "", url.Values{"client_id": {w.desktop}}, 200, false},
 		"its key":                      {keyed, "", by(key.sign(keyed), url.Values{}), 200, true},
+		"no key":                       {keyed, "", url.Values{"client_id": {keyed}}, 401, false},
 		"its key, signed for another":  {keyed, "", by(key.sign(other), url.Values{}), 401, false},
 		"another, instead of the key":  {keyed, basic(other, othersSecret), url.Values{}, 200, false},
 	} {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // under is a person whose browser finds the server under any name.
@@ -191,4 +192,25 @@ func TestConsentIsAskedForEveryAppAndBoundToItsBrowser(t *testing.T) {
 			t.Errorf("with a box unticked it got %q", got.scope)
 		}
 	})
+}
+
+func TestADocumentThatNeverComesIsAPageWithinSixSeconds(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // it takes connections and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	s := start(t, "sqlite", "SWITCHBOARD_OUTBOUND_ALLOW=127.0.0.0/8")
+	id := "https://" + silent.Addr().String() + "/client.json"
+	began := time.Now()
+	page := newScript(t, s, owner).get(s.attempt(id, "").url)
+	if took := time.Since(began); took > 6*time.Second || took < time.Second {
+		t.Errorf("the person waited %s", took)
+	}
+	if page.status != http.StatusServiceUnavailable || !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") || page.header.Get("Location") != "" || !strings.Contains(page.body, "could not fetch it") {
+		t.Errorf("%d to %q: %.500s", page.status, page.header.Get("Location"), page.body)
+	}
+	if a := s.refresh(t, id, "sb_rt_x"); a.status != http.StatusUnauthorized || a.json(t)["error"] != "invalid_client" {
+		t.Errorf("at the token endpoint: %d %s", a.status, a.body)
+	}
 }

@@ -84,7 +84,7 @@ func TestABadDocumentIsAPageWithinSecondsAndNothingIsKept(t *testing.T) {
 		"JSON as HTML": {text("text/html", good("/JSON-as-HTML")+"}"), 400, "document_invalid"},
 		"404":          {nil, 400, "document_invalid"},
 		"500":          {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, 400, "document_invalid"},
-		"a redirect":   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/good", 302) }, 400, "document_invalid"},
+		"a redirect":   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/good", http.StatusFound) }, 400, "document_invalid"},
 		"too long":     {text("application/json", good("/too-long")+`,"x":"`+strings.Repeat("x", 64<<10)+`"}`), 503, "document_unreachable"},
 		"slow":         {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 503, "document_unreachable"},
 		"cut off": {func(w http.ResponseWriter, _ *http.Request) {

@@ -66,6 +66,17 @@ func TestAnythingThatIsNoValidTokenIsUnauthorizedAndSaysWhy(t *testing.T) {
 		if !errors.As(err, &got) || got.Reason != c.reason {
 			t.Errorf("%s: %v", name, err)
 		}
+		rec := httptest.NewRecorder()
+		w.auth.Challenge(rec, resource, err)
+		challenges := rec.Header().Values("WWW-Authenticate")
+		if rec.Code != 401 || len(challenges) != 1 {
+			t.Errorf("%s: %d with the challenges %q", name, rec.Code, challenges)
+			continue
+		}
+		said := parseChallenge(t, challenges[0])
+		if code := map[bool]string{false: "invalid_token"}[c.reason == ""]; said["error"] != code || said["resource_metadata"] != issuer+"/.well-known/oauth-protected-resource/mcp" {
+			t.Errorf("%s: the challenge %q", name, challenges[0])
+		}
 	}
 	if _, err := w.callAt(issuer+"/mcp/mail", "Bearer "+good.token); !cmp.Equal(err, &Unauthorized{"the token was issued for another resource"}) {
 		t.Errorf("another resource: %v", err)

@@ -118,6 +118,30 @@ func TestAnAdministratorBlocksAnAppAndLetsItAskAgain(t *testing.T) {
 	}
 }
 
+func TestTheListOfAppsSaysWhenEachCameAndWasUsedLast(t *testing.T) {
+	w := newWorld()
+	w.apps = someApps()
+	w.apps[1].UsedAt = agreed.AddDate(0, 0, 3)
+	b := newBrowser(t, serveWorld(t, w).URL)
+	b.signIn(amira)
+	got := map[string][]string{}
+	for _, row := range b.get("/clients").all("tr", nil)[1:] {
+		said := []string{}
+		for _, n := range descendants(row, "time", nil) {
+			said = append(said, trial.Attr(n, "datetime"))
+		}
+		if strings.Contains(textOf(row), "Not yet") {
+			said = append(said, "never used")
+		}
+		got[textOf(descendants(row, "bdi", nil)[0])] = said
+	}
+	const came, used = "2026-11-14T09:12:00Z", "2026-11-17T09:12:00Z"
+	want := map[string][]string{"Booking": {came, "never used"}, "Claude": {came, used}, "<b>Claude</b>": {came, "never used"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestAppsAreForAdministrators(t *testing.T) {
 	w := newWorld()
 	b := newBrowser(t, serveWorld(t, w).URL)

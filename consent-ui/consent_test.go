@@ -238,6 +238,7 @@ func TestTheAuthorizeEndpointPassesErrorsOn(t *testing.T) {
 	}{
 		{"to the client, to the letter", &oauth.RedirectError{Location: "cursor://x/cb?error=invalid_scope&state=%2B"}, http.StatusSeeOther, "cursor://x/cb?error=invalid_scope&state=%2B", ""},
 		{"to the person", &oauth.PageError{Status: http.StatusBadRequest, Reason: "bad_redirect"}, http.StatusBadRequest, "", ""},
+		{"to the person, about an unknown app", &oauth.PageError{Status: http.StatusBadRequest, Reason: "unknown_client"}, http.StatusBadRequest, "", ""},
 		{"later", &oauth.PageError{Status: http.StatusServiceUnavailable, Reason: "unavailable", RetryAfter: 2500 * time.Millisecond}, http.StatusServiceUnavailable, "", "3"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -246,6 +247,9 @@ func TestTheAuthorizeEndpointPassesErrorsOn(t *testing.T) {
 			got := newBrowser(t, serveWorld(t, w).URL).get("/oauth/authorize")
 			if got.status != tt.status || got.header.Get("Location") != tt.location || got.header.Get("Retry-After") != tt.retry {
 				t.Errorf("status %d, Location %q, Retry-After %q", got.status, got.header.Get("Location"), got.header.Get("Retry-After"))
+			}
+			if again := "emove this server in the app and add it again"; tt.status == http.StatusBadRequest && !strings.Contains(textOf(got.root), again) {
+				t.Error("the page does not say how to go on")
 			}
 		})
 	}

@@ -58,6 +58,7 @@ func (w *world) ask(path, authorization string, form url.Values) answer {
 		if err := json.Unmarshal(rec.Body.Bytes(), &a); err != nil {
 			w.t.Errorf("%s answered %d %q", path, rec.Code, rec.Body)
 		}
+		noneIsEmpty(w.t, rec.Body.String())
 	}
 	if rec.Code == http.StatusUnauthorized && !strings.HasPrefix(rec.Header().Get("WWW-Authenticate"), "Basic ") {
 		w.t.Errorf("%s: a 401 without the challenge of RFC 6749 §5.2", path)

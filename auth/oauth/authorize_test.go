@@ -230,6 +230,36 @@ func TestScopesThatAreAskedForBecomeThoseThatExist(t *testing.T) {
 	}
 }
 
+func TestWhateverScopeIsAskedForTheTokensSayWhatWasGranted(t *testing.T) {
+	w := newWorld(t)
+	status, narrow := w.register(`{"redirect_uris":["http://127.0.0.1/callback"],"scope":"contacts:read"}`)
+	if status != 201 {
+		t.Fatal(narrow)
+	}
+	all := catalog().Known().String()
+	const byDefault = "contacts:read contacts:write org:read org:write"
+	for _, client := range []string{w.desktop, narrow["client_id"].(string)} {
+		for asked, want := range map[string]string{"": byDefault, all: all, all + " offline_access": all, "org:read": "org:read", "offline_access": byDefault} {
+			request := w.mustBegin(query(client, "scope", asked))
+			p, err := w.server.Pending(t.Context(), request, browser)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := w.decide(request, w.yes(p.Requested.String()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := w.exchange(answer.Get("code"), "client_id", client)
+			if who, err := w.who(got.Access); err != nil || who.Scopes.String() != want {
+				t.Errorf("%q: the token may do %v, %v", asked, who.Scopes, err)
+			}
+			if got.Status != 200 || got.Refresh == "" || got.Expires != 3600 || got.Scope != want {
+				t.Errorf("%q: %+v", asked, got)
+			}
+		}
+	}
+}
+
 func TestSignInAttemptsOfOneAddressAreBounded(t *testing.T) {
 	w := newWorld(t)
 	var page *PageError

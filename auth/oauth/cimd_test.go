@@ -274,6 +274,37 @@ func TestCachingHeadersCountWithinBounds(t *testing.T) {
 	}
 }
 
+func TestADocumentIsFetchedAgainWithinADayWhateverItsServerSays(t *testing.T) {
+	w := published(t)
+	id := w.vendor.document("/client.json")
+	body := w.vendor.pages["/client.json"]
+	w.vendor.serve("/client.json", func(rw http.ResponseWriter, r *http.Request) { body(&cached{rw, "max-age=31536000, immutable"}, r) })
+	w.mustBegin(query(id))
+	w.age(maxDocumentLife - time.Minute)
+	w.mustBegin(query(id))
+	if n := w.vendor.count("/client.json"); n != 1 {
+		t.Errorf("asked %d times within a day", n)
+	}
+	w.vendor.document("/client.json", "redirect_uris", []string{"https://app.example/cb"})
+	w.age(2 * time.Minute)
+	var page *PageError
+	if _, err := w.begin(query(id)); !errors.As(err, &page) || page.Reason != "bad_redirect" {
+		t.Errorf("the redirect URI of the day before: %v", err)
+	}
+	w.mustBegin(query(id, "redirect_uri", "https://app.example/cb"))
+}
+
+// cached answers with another Cache-Control than it was told.
+type cached struct {
+	http.ResponseWriter
+	control string
+}
+
+func (w *cached) Write(b []byte) (int, error) {
+	w.Header().Set("Cache-Control", w.control)
+	return w.ResponseWriter.Write(b)
+}
+
 func TestTheOperatorSaysWhichHostsMayPublish(t *testing.T) {
 	for _, c := range []struct {
 		allow, deny []string

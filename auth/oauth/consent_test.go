@@ -276,6 +276,30 @@ func TestSomebodyWhoIsNotAMemberCanAllowNothing(t *testing.T) {
 	}
 }
 
+func TestAnotherRegistrationOfTheSameNameInheritsNothing(t *testing.T) {
+	w := newWorld(t)
+	w.tokens("contacts:read org:read")
+	_, registered := w.register(`{"client_name":"Desktop","token_endpoint_auth_method":"none","redirect_uris":["https://imitation.example/cb"]}`)
+	imitation := registered["client_id"].(string)
+	request := w.mustBegin(query(imitation, "redirect_uri", "https://imitation.example/cb", "scope", "org:read"))
+	p, err := w.server.Pending(t.Context(), request, browser)
+	if err != nil || p.ClientName != "Desktop" || p.RedirectHost != "imitation.example" {
+		t.Fatalf("%+v %v", p, err)
+	}
+	held, since, err := w.server.Held(t.Context(), p, w.owner.ID, w.org.ID)
+	if err != nil || len(held) != 0 || !since.IsZero() {
+		t.Errorf("it holds %v since %s, %v", held, since, err)
+	}
+	for _, token := range []string{"sb_ac_x", p.ID} { // nothing is worth a code before the person answers
+		if got := w.exchange(token, "client_id", imitation); got != refusal(400, "invalid_grant") {
+			t.Errorf("%+v", got)
+		}
+	}
+	if n := w.count(`SELECT count(*) FROM connections c JOIN clients cl ON cl.id = c.client_id WHERE cl.id = ?`, imitation); n != 0 {
+		t.Errorf("%d connections before anybody answered", n)
+	}
+}
+
 func TestAStepUpIsASecondGrantUnderTheSameConnection(t *testing.T) {
 	w := newWorld(t)
 	held := func(what, want string) {

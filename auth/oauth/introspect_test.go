@@ -23,6 +23,7 @@ func (w *world) introspect(authorization, token string, more ...string) (int, ma
 	if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil {
 		w.t.Fatalf("%d %s", rec.Code, rec.Body)
 	}
+	noneIsEmpty(w.t, rec.Body.String())
 	return rec.Code, got
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,6 +69,30 @@ func TestAnAppThatAnAdministratorMakesSignsInPeopleOfTheirOrganizationOnly(t *te
 	if got := w.audited(); got[0] != "client_create ok" {
 		t.Errorf("%v", got)
 	}
+}
+
+func TestTheListOfAppsTellsWhenEachCameAndWasUsedLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		came := time.Now().UTC()
+		time.Sleep(time.Hour)
+		w.codeFor(w.stranger, "org:read") // allowed, and never used
+		tokens := w.tokens("org:read")
+		used := time.Now().UTC()
+		want := []App{
+			{ID: w.desktop, Name: "Desktop", Method: byNothing, Redirects: []string{"http://127.0.0.1/callback"}, Connections: 1, CreatedAt: came, UsedAt: used},
+			{ID: w.stranger, Name: "Stranger", Method: byNothing, Redirects: []string{"http://127.0.0.1/callback"}, Connections: 1, CreatedAt: came},
+		}
+		if diff := cmp.Diff(want, w.apps(w.asOwner())); diff != "" {
+			t.Error(diff)
+		}
+		time.Sleep(48 * time.Hour)
+		w.refresh(tokens.Refresh)
+		want[0].UsedAt = time.Now().UTC()
+		if diff := cmp.Diff(want, w.apps(w.asOwner())); diff != "" {
+			t.Errorf("after a refresh: %s", diff)
+		}
+	})
 }
 
 func TestOnlyAnAdministratorManagesApps(t *testing.T) {

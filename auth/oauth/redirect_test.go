@@ -1,6 +1,8 @@
 package oauth
 
 import (
+	"encoding/json"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -84,6 +86,55 @@ func TestARedirectURIMatchesWhatWasRegisteredAndLoopbackPortsAreFree(t *testing.
 	} {
 		if got := matchesAny(c.registered, c.requested); got != c.want {
 			t.Errorf("%q matches %v: %v", c.requested, c.registered, got)
+		}
+	}
+}
+
+func TestACodeGoesWhereItWasAskedForAndTheExchangeSaysTheSame(t *testing.T) {
+	w := newWorld(t)
+	public := func(uris []string) string {
+		listed, _ := json.Marshal(uris)
+		_, got := w.register(`{"token_endpoint_auth_method":"none","redirect_uris":` + string(listed) + `}`)
+		return got["client_id"].(string)
+	}
+	terminal, editor := public(claudeCode), public(vsCode)
+	number, name := public(claudeCode[1:]), public(claudeCode[:1])
+	for _, c := range []struct{ client, uri, other string }{
+		{terminal, "http://localhost:51234/callback", "http://localhost/callback"},
+		{terminal, "http://127.0.0.1:51234/callback", "http://localhost:51234/callback"},
+		{editor, "http://127.0.0.1:59656/", "http://127.0.0.1:59656"},
+		{editor, "http://127.0.0.1:59656", "http://127.0.0.1:59656/"},
+		{editor, "http://127.0.0.1:33418/", "http://127.0.0.1/"},
+		{editor, "https://vscode.dev/redirect", "https://insiders.vscode.dev/redirect"},
+	} {
+		location, err := w.server.Decide(t.Context(), w.mustBegin(query(c.client, "redirect_uri", c.uri)), browser, w.yes("contacts:read"))
+		if err != nil || !strings.HasPrefix(location, c.uri+"?") {
+			t.Errorf("%s: sent to %s, %v", c.uri, location, err)
+			continue
+		}
+		code := answerIn(t, location).Get("code")
+		if got := w.exchange(code, "client_id", c.client, "redirect_uri", c.other); got != refusal(400, "invalid_grant") {
+			t.Errorf("%s, exchanged for %s: %+v", c.uri, c.other, got)
+		}
+		if got := w.exchange(code, "client_id", c.client, "redirect_uri", c.uri); got.Status != 200 {
+			t.Errorf("%s: %+v", c.uri, got)
+		}
+	}
+	for _, c := range []struct{ client, uri string }{
+		{terminal, "http://localhost:51234/other"},
+		{terminal, "http://localhost.evil.example:1/callback"},
+		{terminal, "http://127.0.0.1.evil.example/callback"},
+		{terminal, "http://localhost@evil.example/callback"},
+		{terminal, "http://[::1]:1/callback"},
+		{terminal, "https://localhost:1/callback"},
+		{editor, "https://vscode.dev:8443/redirect"},
+		{number, "http://localhost:51234/callback"},
+		{name, "http://127.0.0.1:51234/callback"},
+	} {
+		_, err := w.begin(query(c.client, "redirect_uri", c.uri))
+		var page *PageError
+		if !errors.As(err, &page) || page.Status != 400 || page.Reason != "bad_redirect" {
+			t.Errorf("%s: %v", c.uri, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,13 +191,24 @@ func TestARefreshThatIsRefusedDoesNotUseTheToken(t *testing.T) {
 	}
 }
 
-func TestARefreshKeepsTheResource(t *testing.T) {
+func TestEachLegMaySpellTheResourceAsItLikesAndARefreshKeepsItWithTheScope(t *testing.T) {
 	w := newWorld(t)
-	for _, c := range []struct{ authorize, refresh string }{{resource, ""}, {"", ""}, {"", resource}, {resource + "/", resource}} {
-		first := w.exchange(w.code("org:read", "resource", c.authorize))
-		for range 3 {
-			first = w.refresh(first.Refresh, "resource", c.refresh)
-			w.alive("a refreshed token", first)
+	gateway, secret := w.made(w.org.ID, w.owner.ID)
+	spellings := []string{"", resource, resource + "/"} // some clients never say it, some go through a URL class
+	for _, authorize := range spellings {
+		for _, exchange := range spellings {
+			tokens := w.exchange(w.code("contacts:read org:read", "resource", authorize), "resource", exchange)
+			for i := range len(spellings) + 1 {
+				what := fmt.Sprintf("authorized for %q, exchanged for %q, refreshed %d times", authorize, exchange, i)
+				if tokens.Status != 200 || tokens.Refresh == "" || tokens.Scope != "contacts:read org:read" {
+					t.Fatalf("%s: %+v", what, tokens)
+				}
+				w.alive(what, tokens)
+				if _, said := w.introspect(basic(gateway, secret), tokens.Access); said["aud"] != resource || said["scope"] != tokens.Scope {
+					t.Errorf("%s: %v", what, said)
+				}
+				tokens = w.refresh(tokens.Refresh, "resource", spellings[i%len(spellings)])
+			}
 		}
 	}
 }

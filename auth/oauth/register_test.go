@@ -229,6 +229,9 @@ func TestABurstOfRegistrationsPassesAndAFloodIsTold(t *testing.T) {
 	from := func(ip string) (code, wait int, body string) {
 		rec := w.sendFrom(ip, "POST", "/oauth/register", `{"redirect_uris":["http://localhost/cb"]}`, "Content-Type", "application/json")
 		wait, _ = strconv.Atoi(rec.Header().Get("Retry-After"))
+		if rec.Header().Get("Access-Control-Allow-Origin") != "*" || rec.Header().Get("Content-Type") != "application/json" {
+			t.Errorf("%d with %v", rec.Code, rec.Header())
+		}
 		return rec.Code, wait, rec.Body.String()
 	}
 	refused := 0

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -69,6 +70,57 @@ func TestRevocationAnswers200AndEndsWhatBelongsToTheClient(t *testing.T) {
 		w.alive(name+", another grant", bystander)
 		if diff := cmp.Diff(append([]string{"consent ok", "consent ok"}, c.audited...), w.audited()); diff != "" {
 			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestATokenOfAClientThatAuthenticatesIsRevokedByItsProofAlone(t *testing.T) {
+	w := newWorld(t)
+	key := newSigner(t, jose.ES256, "1")
+	server, secret := w.confidential("client_secret_basic")
+	keyed, _ := w.confidential("private_key_jwt", `"jwks":`+setText(key))
+	other, othersSecret := w.confidential("client_secret_post")
+	prove := func(client string, form url.Values) answer {
+		if client == keyed {
+			return w.ask("/oauth/token", "", by(key.sign(keyed), form))
+		}
+		return w.ask("/oauth/token", basic(server, secret), form)
+	}
+	for name, c := range map[string]struct {
+		of, header string
+		form       url.Values
+		status     int
+		ended      bool
+	}{
+		"its secret":                   {server, basic(server, secret), url.Values{}, 200, true},
+		"its secret in the form":       {server, "", url.Values{"client_id": {server}, "client_secret": {secret}}, 200, true},
+		"no secret":                    {server, "", url.Values{"client_id": {server}}, 401, false},
+		"a wrong secret":               {server, basic(server, "sb_cs_x"), url.Values{}, 401, false},
+		"another's secret":             {server, basic(server, othersSecret), url.Values{}, 401, false},
+		"another, with its own secret": {server, basic(other, othersSecret), url.Values{}, 200, false},
+		"another, which is public":     {server, "", url.Values{"client_id": {w.desktop}}, 200, false},
+		"its key":                      {keyed, "", by(key.sign(keyed), url.Values{}), 200, true},
+		"no key":                       {keyed, "", url.Values{"client_id": {keyed}}, 401, false},
+		"its key, signed for another":  {keyed, "", by(key.sign(other), url.Values{}), 401, false},
+		"another, instead of the key":  {keyed, basic(other, othersSecret), url.Values{}, 200, false},
+	} {
+		form := w.exchangeForm(w.codeFor(c.of, "org:read"), "client_id", "")
+		tokens := prove(c.of, form)
+		if tokens.Status != 200 {
+			t.Fatalf("%s: %+v", name, tokens)
+		}
+		c.form.Set("token", tokens.Refresh)
+		if got := w.ask("/oauth/revoke", c.header, c.form); got.Status != c.status {
+			t.Errorf("%s: %+v", name, got)
+		}
+		next := prove(c.of, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.Refresh}})
+		if _, err := w.who(tokens.Access); (err != nil) != c.ended || (next == refusal(400, "invalid_grant")) != c.ended {
+			t.Errorf("%s: then the access token %v, the refresh token %+v", name, err, next)
+		}
+	}
+	for name, status := range map[string]int{"sb_rt_nobody": 200, "sb_at_nobody": 200, "x": 200, "": 400} {
+		if got := w.ask("/oauth/revoke", basic(server, secret), url.Values{"token": {name}}); got.Status != status {
+			t.Errorf("revoking %q: %+v", name, got)
 		}
 	}
 }

@@ -1,9 +1,13 @@
 package oauth
 
 import (
+	"net/url"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/go-jose/go-jose/v4"
 )
 
 const day = 24 * time.Hour
@@ -41,6 +45,74 @@ func TestAfterAMonthTheLiveClientStillRefreshesAndTheUnusedOneIsGone(t *testing.
 			t.Errorf("live %v, never used %v, only a code %v", w.exists(w.desktop), w.exists(w.stranger), w.exists(abandoned))
 		}
 	})
+}
+
+// age lets time pass for all that the issuer keeps, where a test cannot wait in a bubble because something listens.
+func (w *world) age(d time.Duration) {
+	w.t.Helper()
+	for table, columns := range map[string]string{
+		"clients": "created_at used_at jwks_at fresh_until", "consent_requests": "created_at expires_at", "connections": "created_at used_at",
+		"grants": "created_at expires_at", "codes": "expires_at used_at", "generations": "issued_at access_expires_at refresh_expires_at used_at",
+	} {
+		for column := range strings.FieldsSeq(columns) {
+			w.exec(`UPDATE `+table+` SET `+column+` = `+column+` - ?`, d.Microseconds())
+		}
+	}
+}
+
+func TestAfterAMonthAClientOfAnyKindIsThereIfItLives(t *testing.T) {
+	w := published(t)
+	key := newSigner(t, jose.ES256, "1")
+	byItself := func(id string, form url.Values) answer { return w.ask("/oauth/token", "", with(form, "client_id", id)) }
+	byKey := func(id string, form url.Values) answer { return w.ask("/oauth/token", "", by(key.sign(id), form)) }
+	bySecret := func(secret string) func(string, url.Values) answer {
+		return func(id string, form url.Values) answer { return w.ask("/oauth/token", basic(id, secret), form) }
+	}
+	for name, c := range map[string]struct {
+		register func(name string) (string, func(id string, form url.Values) answer)
+		kept     bool // though nobody uses it
+	}{
+		"public": {func(name string) (string, func(string, url.Values) answer) {
+			return w.client(name, "http://127.0.0.1/callback"), byItself
+		}, false},
+		"with a secret": {func(string) (string, func(string, url.Values) answer) {
+			id, secret := w.confidential("client_secret_basic")
+			return id, bySecret(secret)
+		}, false},
+		"with a key": {func(string) (string, func(string, url.Values) answer) {
+			id, _ := w.confidential("private_key_jwt", `"jwks":`+setText(key))
+			return id, byKey
+		}, false},
+		"of a document": {func(name string) (string, func(string, url.Values) answer) {
+			return w.vendor.document("/" + name + "/client.json"), byItself
+		}, false},
+		"of an administrator": {func(string) (string, func(string, url.Values) answer) {
+			secret, app, err := w.server.MakeApp(w.asOwner(), NewApp{Name: "Made", Redirects: []string{redirect}, Method: byBasic})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return app.ID, bySecret(secret)
+		}, true},
+	} {
+		live, ask := c.register("live")
+		dead, _ := c.register("dead")
+		tokens := ask(live, w.exchangeForm(w.codeFor(live, "org:read"), "client_id", ""))
+		w.codeFor(dead, "org:read") // and it never came for its tokens
+		refresh := func() {
+			tokens = ask(live, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.Refresh}})
+		}
+		w.age(29 * day)
+		refresh()
+		w.age(2 * day)
+		w.sweep()
+		if refresh(); tokens.Status != 200 {
+			t.Errorf("%s: the live one: %+v", name, tokens)
+		}
+		w.alive(name, tokens)
+		if !w.exists(live) || w.exists(dead) != c.kept {
+			t.Errorf("%s: live %v, with only a code that ended %v", name, w.exists(live), w.exists(dead))
+		}
+	}
 }
 
 func TestAClientThatWasUsedIsRememberedForThreeMonths(t *testing.T) {

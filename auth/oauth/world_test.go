@@ -286,6 +286,7 @@ func (w *world) token(form url.Values) answer {
 	if err := json.Unmarshal(rec.Body.Bytes(), &a); err != nil {
 		w.t.Errorf("the token endpoint answered %d %q", rec.Code, rec.Body)
 	}
+	noneIsEmpty(w.t, rec.Body.String())
 	if got := rec.Header().Get("Cache-Control"); got != "no-store" {
 		w.t.Errorf("Cache-Control is %q", got)
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,7 +64,7 @@ func TestNoEndpointAnswersAProgramWithARedirect(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		s.user(t, owner, orgName, "owner")
 		key := s.key(t, orgName, "org:read")
-		for _, path := range []string{"/mcp", "/mcp/", "/oauth/register", "/oauth/register/", "/oauth/token", "/oauth/token/", "/oauth/revoke", "/oauth/revoke/"} {
+		for _, path := range slashed("/mcp", "/oauth/register", "/oauth/token", "/oauth/revoke", "/oauth/introspect", "/register", "/token") {
 			for _, host := range []string{"", "127.0.0.1", "localhost"} {
 				headers := append([]string{"X-Forwarded-Proto", "http", "X-Forwarded-Host", "evil.example", "Authorization", "Bearer " + key}, asJSON...)
 				if host != "" {
@@ -78,10 +79,137 @@ func TestNoEndpointAnswersAProgramWithARedirect(t *testing.T) {
 				}
 			}
 		}
-		for _, path := range []string{"/mcp", "/mcp/"} {
+		for _, path := range slashed("/mcp") {
 			if a := s.request(t, "POST", path, initialize, asJSON...); a.status != 401 || !strings.Contains(a.header.Get("WWW-Authenticate"), s.url+"/.well-known/oauth-protected-resource/mcp") {
 				t.Errorf("%s without credentials: %d %s", path, a.status, a.header.Get("WWW-Authenticate"))
 			}
+		}
+	})
+}
+
+// slashed is each path as it is and with a slash at the end.
+func slashed(paths ...string) []string {
+	out := []string{}
+	for _, p := range paths {
+		out = append(out, p, p+"/")
+	}
+	return out
+}
+
+// A proxy ends TLS and says so, or a client pretends that one did: neither makes an address of ours http.
+func TestAddressesStayHTTPSWhateverAPeerForwards(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		s.user(t, owner, orgName, "owner")
+		key := s.key(t, orgName, "org:read")
+		const public = "https://switch.example"
+		pretending := []string{"Host", "switch.example", "X-Forwarded-Proto", "http", "X-Forwarded-Host", "evil.example", "X-Forwarded-For", "127.0.0.1", "Forwarded", "proto=http;host=evil.example"}
+		for _, with := range [][]string{{"Host", "switch.example"}, pretending} {
+			for _, path := range slashed("/mcp", "/oauth/register", "/oauth/token", "/oauth/revoke", "/oauth/introspect", "/register", "/token") {
+				for _, authorization := range []string{"", "Bearer " + key} {
+					headers := append(append([]string{}, with...), asJSON...)
+					if authorization != "" {
+						headers = append(headers, "Authorization", authorization)
+					}
+					a := s.request(t, "POST", path, initialize, headers...)
+					said := a.body + strings.Join(a.header.Values("WWW-Authenticate"), " ")
+					if a.status >= 300 && a.status < 400 || a.status >= 500 || strings.Contains(said, "http:") || strings.Contains(said, "evil.example") {
+						t.Errorf("POST %s with %v: %d %s", path, with, a.status, said)
+					}
+					if !strings.HasPrefix(path, "/mcp") {
+						continue
+					}
+					if want := map[bool]int{true: 401, false: 200}[authorization == ""]; a.status != want {
+						t.Errorf("POST %s with %q: %d", path, authorization, a.status)
+					}
+					if authorization == "" && !strings.Contains(said, `resource_metadata="`+public+`/.well-known/oauth-protected-resource/mcp"`) {
+						t.Errorf("POST %s: the challenge %s", path, said)
+					}
+				}
+			}
+			server := s.request(t, "GET", "/.well-known/oauth-authorization-server", "", with...).json(t)
+			for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"} {
+				resource := s.request(t, "GET", path, "", with...).json(t)
+				if server["issuer"] != public || resource["resource"] != public+"/mcp" || !slices.Equal(resource["authorization_servers"].([]any), []any{public}) {
+					t.Errorf("%s with %v: %v of %v", path, with, resource, server["issuer"])
+				}
+			}
+			for name, value := range server {
+				if v, ok := value.(string); ok && !strings.HasPrefix(v, public) {
+					t.Errorf("%s is %s with %v", name, v, with)
+				}
+			}
+		}
+	}, "SWITCHBOARD_URL=https://switch.example")
+}
+
+// There are no sessions and no streams, so none can be lost, hang or be unknown.
+func TestAnIdOfASessionIsIgnoredAlsoAfterARestart(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		s.user(t, owner, orgName, "owner")
+		headers := append([]string{"Authorization", "Bearer " + s.key(t, orgName, "org:read")}, asJSON...)
+		if a := s.request(t, "POST", "/mcp", initialize, headers...); a.status != 200 || a.header.Get("Mcp-Session-Id") != "" {
+			t.Errorf("initialize: %d with the session %q", a.status, a.header.Get("Mcp-Session-Id"))
+		}
+		headers = append(headers, "Mcp-Session-Id", "of-the-process-before")
+		for range 2 {
+			if a := s.request(t, "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, headers...); a.status != 200 || !strings.Contains(a.body, `"tools"`) {
+				t.Errorf("tools/list: %d %s", a.status, a.body)
+			}
+			for _, method := range []string{"GET", "HEAD", "PUT", "DELETE"} {
+				for _, accept := range []string{"text/event-stream", "application/json"} {
+					began := time.Now()
+					a := s.request(t, method, "/mcp", "", "Authorization", headers[1], "Accept", accept, "Mcp-Session-Id", "x")
+					if a.status != 405 || a.header.Get("Allow") != "POST" || time.Since(began) > time.Second {
+						t.Errorf("%s of %s: %d with Allow %q after %s", method, accept, a.status, a.header.Get("Allow"), time.Since(began))
+					}
+				}
+				if a := s.request(t, method, "/mcp", "", "Accept", "text/event-stream"); a.status != 401 || !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Bearer ") {
+					t.Errorf("%s without credentials: %d %q", method, a.status, a.header.Get("WWW-Authenticate"))
+				}
+			}
+			s.stop(t)
+			s.launch(t)
+		}
+	})
+}
+
+func TestAKeyIsGoodForToolsAndForNothingElse(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		s.user(t, owner, orgName, "owner")
+		key := s.key(t, orgName, "org:read")
+		client := s.register(t, "Reader", redirect)
+		bearer := []string{"Authorization", "Bearer " + key}
+		for _, path := range []string{"/connections", "/clients", "/keys", "/audit"} {
+			if a := s.request(t, "GET", path, "", bearer...); a.status != http.StatusSeeOther || !strings.HasPrefix(a.header.Get("Location"), "/sign-in") {
+				t.Errorf("GET %s: %d to %q", path, a.status, a.header.Get("Location"))
+			}
+			a := s.request(t, "POST", path, "create=key&name=x&scope=org%3Aread", append(bearer, "Content-Type", "application/x-www-form-urlencoded")...)
+			if a.status < 400 && !strings.HasPrefix(a.header.Get("Location"), "/sign-in") || a.status >= 500 || strings.Contains(a.body, "sb_live_") {
+				t.Errorf("POST %s: %d %.200s", path, a.status, a.body)
+			}
+		}
+		for what, form := range map[string]url.Values{
+			"/oauth/token as a refresh token": {"grant_type": {"refresh_token"}, "client_id": {client}, "refresh_token": {key}},
+			"/oauth/token as a code":          {"grant_type": {"authorization_code"}, "client_id": {client}, "code": {key}, "code_verifier": {strings.Repeat("a", 43)}},
+			"/oauth/token as a secret":        {"grant_type": {"refresh_token"}, "client_id": {client}, "client_secret": {key}, "refresh_token": {key}},
+			"/oauth/introspect as a token":    {"client_id": {client}, "token": {key}},
+		} {
+			path, _, _ := strings.Cut(what, " ")
+			for _, headers := range [][]string{nil, bearer} {
+				a := s.request(t, "POST", path, form.Encode(), append(headers, "Content-Type", "application/x-www-form-urlencoded")...)
+				if a.status != 400 && a.status != 401 || a.json(t)["error"] == nil || strings.Contains(a.body, key) {
+					t.Errorf("%s with %d headers: %d %s", what, len(headers), a.status, a.body)
+				}
+			}
+		}
+		if a := do(t, http.DefaultClient, formPost(t, s.url+"/oauth/revoke", url.Values{"client_id": {client}, "token": {key}})); a.status != 200 {
+			t.Errorf("revoking it as if it were a client's: %d", a.status)
+		}
+		if a := s.call(t, key, "tools/list", map[string]any{}); a.status != 200 {
+			t.Errorf("after all of it: %d %s", a.status, a.body)
+		}
+		if strings.Contains(s.logs.String(), key[len("sb_live_"):]) {
+			t.Error("the key is in the log")
 		}
 	})
 }
@@ -175,9 +303,14 @@ func TestBrowserClientsGetInAndForeignPagesDoNot(t *testing.T) {
 		if a := s.request(t, "POST", "/mcp", initialize, append([]string{"Origin", "https://evil.example"}, asJSON...)...); a.status != 403 {
 			t.Errorf("a foreign page: %d", a.status)
 		}
-		for _, path := range []string{"/oauth/authorize?client_id=x", "/sign-in", "/connections"} {
-			if a := s.request(t, "GET", path, "", "Origin", inspector); a.header.Get("Access-Control-Allow-Origin") != "" {
-				t.Errorf("%s is open to other pages", path)
+		for _, path := range []string{
+			"/oauth/authorize?client_id=x", "/authorize?client_id=x", "/sign-in", "/setup", "/consent/x", "/connect", "/connections", "/clients", "/keys", "/audit", "/oauth/introspect",
+		} {
+			for _, method := range []string{"OPTIONS", "GET", "POST"} {
+				a := s.request(t, method, path, "", "Origin", inspector, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type")
+				if a.header.Get("Access-Control-Allow-Origin") != "" || a.header.Get("Access-Control-Allow-Headers") != "" || a.status >= 500 {
+					t.Errorf("%s %s is open to other pages, with %d", method, path, a.status)
+				}
 			}
 		}
 	})
@@ -247,8 +380,8 @@ func TestTheTokenEndpointsErrorsAreThoseThatClientsActOn(t *testing.T) {
 			t.Errorf("GET: %d", a.status)
 		}
 		for _, path := range []string{"/oauth/authorize?client_id=unknown&redirect_uri=https%3A%2F%2Fx.example", "/oauth/authorize?response_type=code&client_id=" + mine + "&redirect_uri=https%3A%2F%2Fevil.example"} {
-			if a := s.request(t, "GET", path, ""); a.status != 400 || !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") {
-				t.Errorf("%s: %d", path, a.status)
+			if a := s.request(t, "GET", path, ""); a.status != 400 || !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") || a.header.Get("Location") != "" || !strings.Contains(a.body, "add it again") {
+				t.Errorf("%s: %d %s", path, a.status, a.body)
 			}
 		}
 		readTokens(t, s.refresh(t, mine, live.refresh)) // none of it cost the token

@@ -81,16 +81,23 @@ func (s *Server) Apps(ctx context.Context) ([]App, error) {
 	var counts []struct {
 		ClientID string
 		Live     int
+		UsedAt   store.Time // the last call
+		IssuedAt store.Time // the last token
 	}
 	// A table without a model, so the fence does not see it: the organization is a condition of the query.
 	err = s.Store.DB(store.AllOrgs(ctx, "the organization is a condition")).Table("connections").
-		Select("client_id, sum(CASE WHEN revoked_at IS NULL THEN 1 ELSE 0 END) AS live").Where("org_id = ?", c.Org).Group("client_id").Find(&counts).Error
+		Select(`client_id, sum(CASE WHEN revoked_at IS NULL THEN 1 ELSE 0 END) AS live, max(used_at) AS used_at,
+			max((SELECT max(g.issued_at) FROM generations g JOIN grants gr ON gr.id = g.grant_id WHERE gr.connection_id = connections.id)) AS issued_at`).
+		Where("org_id = ?", c.Org).Group("client_id").Find(&counts).Error
 	if err != nil {
 		return nil, fmt.Errorf("counting connections: %w", err)
 	}
-	live, ids := map[string]int{}, []string{}
+	live, used, ids := map[string]int{}, map[string]time.Time{}, []string{}
 	for _, n := range counts {
-		live[n.ClientID], ids = n.Live, append(ids, n.ClientID)
+		live[n.ClientID], used[n.ClientID], ids = n.Live, n.UsedAt.Time, append(ids, n.ClientID)
+		if n.IssuedAt.After(n.UsedAt.Time) {
+			used[n.ClientID] = n.IssuedAt.Time
+		}
 	}
 	blocked := map[string]time.Time{}
 	for _, b := range blocks {
@@ -103,6 +110,9 @@ func (s *Server) Apps(ctx context.Context) ([]App, error) {
 	out := []App{}
 	for _, row := range rows {
 		app := row.app()
+		if !app.Made {
+			app.UsedAt = used[row.ID] // elsewhere is not this organization's business
+		}
 		app.Connections, app.BlockedAt = live[row.ID], blocked[row.ID]
 		out = append(out, app)
 	}

@@ -127,11 +127,15 @@ func (s *Server) Routes(mux *http.ServeMux) {
 	mux.Handle("/.well-known/", web.AnyOrigin(http.HandlerFunc(s.wellKnown)))
 }
 
-// post lets POST through and answers anything else with 405.
+// post lets POST through, tells OPTIONS so, and answers anything else with 405.
 func post(h http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", "POST, OPTIONS")
+			if r.Method == http.MethodOptions {
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
 			writeError(w, http.StatusMethodNotAllowed, "invalid_request", "This endpoint takes POST only.")
 			return
 		}

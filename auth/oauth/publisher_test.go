@@ -60,7 +60,7 @@ func (w *world) fetcher() *outbound.Client {
 }
 
 // fetchTime is the most that a fetch of the tests may take.
-const fetchTime = time.Second
+const fetchTime = 2 * time.Second
 
 // at is the address of a path.
 func (p *publisher) at(path string) string { return p.server.URL + path }

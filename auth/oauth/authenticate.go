@@ -52,9 +52,6 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, form url.Val
 	if err != nil {
 		return nil, err
 	}
-	if said.assertion != "" && c.row.AuthMethod == byKey && !time.Now().Before(c.row.FreshUntil.Time) {
-		s.rereadDocument(r, c) // it may have withdrawn a key, or gone without keys
-	}
 	switch {
 	case c.row.hasSecret():
 		if said.secret == "" {
@@ -200,14 +197,16 @@ func (s *Server) checkAssertion(ctx context.Context, r *http.Request, c *client,
 }
 
 // verify checks the signature with the client's keys. A key that is not among those that we have may be a new one, so
-// they are fetched once more then.
+// they are fetched once more then. A client whose keys could not be fetched is told to come back: invalid_client would
+// make it give its registration up.
 func (s *Server) verify(r *http.Request, c *client, token *jwt.JSONWebToken, said *jwt.Claims) error {
-	tried := ""
+	tried, unsure := "", error(nil)
 	for _, again := range []bool{false, true} {
-		keys, err := s.keysOf(r, c, again)
+		keys, failed, err := s.keysOf(r, c, again)
 		if err != nil {
 			return err
 		}
+		unsure = failed
 		if c.row.JWKS == tried {
 			break // nothing new
 		}
@@ -217,6 +216,9 @@ func (s *Server) verify(r *http.Request, c *client, token *jwt.JSONWebToken, sai
 				return nil
 			}
 		}
+	}
+	if unsure != nil {
+		return keysMissing(unsure)
 	}
 	return fosite.ErrInvalidClient.WithHint("The signature of client_assertion fits none of the client's keys.")
 }

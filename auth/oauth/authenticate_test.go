@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"math/big"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
@@ -382,6 +383,73 @@ func TestADocumentsKeysSignAndRotate(t *testing.T) {
 	}
 }
 
+func TestAKeyThatADocumentWithdrawsEndsAndOneThatCannotBeReadIsForLater(t *testing.T) {
+	w := published(t)
+	key, later := newSigner(t, jose.ES256, "1"), newSigner(t, jose.ES256, "2")
+	id := w.vendor.document("/client.json", "token_endpoint_auth_method", "private_key_jwt", "jwks", set(key))
+	tokens := w.ask("/oauth/token", "", by(key.sign(id), w.exchangeForm(w.codeFor(id, "org:read"), "client_id", id)))
+	try := func(s *signer) answer {
+		w.serve(w.ring(), lifetimes) // another minute, as far as limits go
+		return w.ask("/oauth/token", "", by(s.sign(id), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"sb_rt_x"}}))
+	}
+	known, refused, comeBack := refusal(400, "invalid_grant"), refusal(401, "invalid_client"), refusal(503, "temporarily_unavailable")
+	stale := func(by time.Duration) {
+		w.exec(`UPDATE clients SET fresh_until = 1, jwks_at = ?`, time.Now().Add(-by).UnixMicro())
+	}
+	good := w.vendor.pages["/client.json"]
+	for name, c := range map[string]struct {
+		page  http.HandlerFunc
+		age   time.Duration
+		key   *signer
+		wants answer
+	}{
+		"gone, with the key that it had":       {nil, time.Hour, key, known},
+		"gone, with another":                   {nil, time.Hour, later, comeBack},
+		"gone for days":                        {nil, maxDocumentLife + 2*staleKeys, key, comeBack},
+		"in trouble":                           {func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(500) }, time.Hour, key, known},
+		"in trouble, with another":             {func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(500) }, time.Hour, later, comeBack},
+		"without keys":                         {func(rw http.ResponseWriter, r *http.Request) { w.keyless(good, rw, r) }, time.Hour, key, refused},
+		"as it was":                            {good, time.Hour, key, known},
+		"as it was, with a key of its own":     {good, time.Hour, later, refused},
+		"as it was, and everything is in time": {good, 0, key, known},
+	} {
+		w.vendor.serve("/client.json", c.page)
+		stale(c.age)
+		if got := try(c.key); got != c.wants {
+			t.Errorf("%s: %+v, want %+v", name, got, c.wants)
+		}
+	}
+	// What others use up of our limits is no reason to send the client away.
+	stale(time.Hour)
+	w.vendor.serve("/client.json", good)
+	ask := func(s *signer) answer {
+		return w.ask("/oauth/token", "", by(s.sign(id), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"sb_rt_x"}}))
+	}
+	for range 2 * clientFetchesPerMinute {
+		ask(newSigner(t, jose.ES256, "junk"))
+	}
+	w.vendor.document("/client.json", "token_endpoint_auth_method", "private_key_jwt", "jwks", set(later))
+	if got := ask(later); got != comeBack {
+		t.Errorf("a new key when we have asked too often: %+v", got)
+	}
+	// A token of a client that authenticates is not revoked for somebody who does not.
+	w.ask("/oauth/revoke", "", url.Values{"token": {tokens.Access}, "client_id": {id}})
+	w.alive("revoked without the key", answer{Access: tokens.Access})
+}
+
+// keyless answers with a document that has no keys any more.
+func (w *world) keyless(good http.HandlerFunc, rw http.ResponseWriter, r *http.Request) {
+	rec := httptest.NewRecorder()
+	good(rec, r)
+	var m map[string]any
+	if err := json.Unmarshal(rec.Body.Bytes(), &m); err != nil {
+		w.t.Error(err)
+	}
+	m["jwks"] = map[string]any{"keys": []any{}}
+	rw.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(rw).Encode(m)
+}
+
 func TestNobodyKeepsOthersFromBeingFetched(t *testing.T) {
 	w := published(t)
 	known := w.vendor.document("/known.json")
@@ -400,6 +468,12 @@ func TestNobodyKeepsOthersFromBeingFetched(t *testing.T) {
 			form := by(key.sign(id), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}})
 			w.sendFrom(flooder, "POST", "/oauth/token", form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
 		}()
+	}
+	// And others hang at other ports of the host.
+	elsewhere := httptest.NewTLSServer(http.HandlerFunc(hanging))
+	defer elsewhere.Close()
+	for i := range 2 * fetchesAtOnceOfHost {
+		go func() { _, _ = w.begin(query(elsewhere.URL + "/" + strconv.Itoa(i))) }()
 	}
 	if _, err := w.begin(query(known)); err != nil {
 		t.Errorf("a known client, meanwhile: %v", err)

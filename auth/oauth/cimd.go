@@ -29,8 +29,9 @@ import (
 const (
 	minDocumentLife = time.Minute
 	maxDocumentLife = 24 * time.Hour
-	noDocumentLife  = time.Hour      // when its server says nothing
-	staleDocument   = 24 * time.Hour // how long one stands after that, while its server cannot be reached
+	noDocumentLife  = time.Hour        // when its server says nothing
+	busyDocument    = 10 * time.Minute // and how long while we are too busy to ask
+	staleDocument   = 24 * time.Hour   // how long one stands after that, while its server cannot be reached
 )
 
 // HostPolicy says which hosts a client's document may be on. Patterns are host names; "*.example.com" is every name
@@ -86,8 +87,7 @@ func (s *Server) clientFor(r *http.Request, id string) (*client, error) {
 		return c, nil
 	}
 	if err := s.fetchDocument(r, id, !missing); err != nil {
-		var page *PageError
-		if !missing && errors.As(err, &page) && page.Reason == "document_unreachable" && time.Since(c.row.FreshUntil.Time) < staleDocument {
+		if !missing && stands(c, err) {
 			return c, nil
 		}
 		return nil, err
@@ -96,6 +96,15 @@ func (s *Server) clientFor(r *http.Request, id string) (*client, error) {
 		return nil, unavailable(err)
 	}
 	return c, nil
+}
+
+// stands reports whether a document whose time is over still counts, given why it was not fetched again: its server is
+// away, or we are too busy. One that was fetched and is no document any more counts no longer.
+func stands(c *client, err error) bool {
+	var page *PageError
+	over := time.Since(c.row.FreshUntil.Time)
+	return errors.As(err, &page) && page.Reason == "document_unreachable" &&
+		(over < busyDocument || over < staleDocument && !errors.Is(err, errBusy))
 }
 
 // fetchDocument fetches a client's document and keeps it. Requests for the same one share one fetch, which goes on
@@ -113,6 +122,9 @@ func (s *Server) fetchDocument(r *http.Request, id string, known bool) error {
 		m, err := readDocument(id, resp)
 		var bad *badMetadata
 		if errors.As(err, &bad) {
+			if _, err := s.Store.Exec(ctx, `UPDATE clients SET fresh_until = 0 WHERE id = ?`, id); err != nil {
+				return nil, unavailable(err)
+			}
 			return nil, &PageError{Status: http.StatusBadRequest, Code: "invalid_client", Reason: "document_invalid", Detail: bad.problem, cause: err}
 		}
 		return nil, s.keepDocument(ctx, id, m, documentLife(resp.Header))

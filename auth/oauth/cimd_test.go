@@ -83,7 +83,7 @@ func TestABadDocumentIsAPageWithinSecondsAndNothingIsKept(t *testing.T) {
 		"HTML":         {text("text/html", "<html>"), 400, "document_invalid"},
 		"JSON as HTML": {text("text/html", good("/JSON-as-HTML")+"}"), 400, "document_invalid"},
 		"404":          {nil, 400, "document_invalid"},
-		"500":          {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, 400, "document_invalid"},
+		"500":          {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, 503, "document_unreachable"},
 		"a redirect":   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/good", http.StatusFound) }, 400, "document_invalid"},
 		"too long":     {text("application/json", good("/too-long")+`,"x":"`+strings.Repeat("x", 64<<10)+`"}`), 503, "document_unreachable"},
 		"slow":         {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 503, "document_unreachable"},
@@ -209,6 +209,26 @@ func TestADocumentThatDisappearsBreaksNothingThatRuns(t *testing.T) {
 	}
 	if again := w.refresh(next.Refresh, "client_id", id); again.Status != 200 {
 		t.Errorf("and a refresh after it: %+v", again)
+	}
+}
+
+func TestADocumentThatIsNoneAnyMoreStandsForNoNewSignIn(t *testing.T) {
+	w := published(t)
+	id := w.vendor.document("/client.json")
+	w.mustBegin(query(id))
+	due := func() { w.exec(`UPDATE clients SET fresh_until = ?`, time.Now().Add(-time.Minute).UnixMicro()) }
+	due()
+	w.vendor.serve("/client.json", func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusBadGateway) })
+	w.mustBegin(query(id)) // its server is in trouble
+	w.vendor.serve("/client.json", nil)
+	var page *PageError
+	for range 10 { // also when we have asked too often to ask again
+		if _, err := w.begin(query(id)); !errors.As(err, &page) || page.Status < 400 {
+			t.Fatalf("a document that is gone: %v", err)
+		}
+	}
+	if n := w.vendor.count("/client.json"); n > clientFetchesPerMinute {
+		t.Errorf("asked %d times", n)
 	}
 }
 

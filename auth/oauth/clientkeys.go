@@ -33,12 +33,12 @@ func parseKeys(raw []byte) ([]jose.JSONWebKey, error) {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if len(raw) > maxMetadata || !utf8.Valid(raw) || json.Unmarshal(raw, &set) != nil {
-		return nil, invalidMetadata("jwks is not a set of keys (RFC 7517 section 5).")
+		return nil, invalidKeys("jwks is not a set of keys (RFC 7517 section 5).")
 	}
 	keys := []jose.JSONWebKey{}
 	for _, one := range set.Keys {
 		if holdsSecret(one) { // before the library, which computes with what it finds in a private key
-			return nil, invalidMetadata("jwks holds a private or symmetric key. It is no secret any more: replace it, and publish public keys only.")
+			return nil, invalidKeys("jwks holds a private or symmetric key. It is no secret any more: replace it, and publish public keys only.")
 		}
 		var key jose.JSONWebKey
 		if len(keys) < maxKeys && key.UnmarshalJSON(one) == nil && key.Valid() && usable(key) {
@@ -46,7 +46,7 @@ func parseKeys(raw []byte) ([]jose.JSONWebKey, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return nil, invalidMetadata("jwks holds no public key that signatures could be checked with (RSA of 2048 to 4096 bits, P-256, P-384, P-521, Ed25519).")
+		return nil, invalidKeys("jwks holds no public key that signatures could be checked with (RSA of 2048 to 4096 bits, P-256, P-384, P-521, Ed25519).")
 	}
 	return keys, nil
 }
@@ -87,28 +87,34 @@ func candidates(keys []jose.JSONWebKey, header jose.Header) []jose.JSONWebKey {
 }
 
 // keysOf is the keys that a client signs with. With again the caller has tried those that we have: they are fetched
-// anew then, since the one that is missing may be a new one. The row of c is brought up to date.
-func (s *Server) keysOf(r *http.Request, c *client, again bool) ([]jose.JSONWebKey, error) {
-	if again {
-		s.rereadDocument(r, c)
+// anew then, since the one that is missing may be a new one. The row of c is brought up to date. Keys that could not be
+// fetched stay good for a while: they come together with the reason, for when they do not fit.
+func (s *Server) keysOf(r *http.Request, c *client, again bool) (keys []jose.JSONWebKey, unsure, err error) {
+	lasts := staleKeys
+	if again || c.row.Kind == kindDocument && !time.Now().Before(c.row.FreshUntil.Time) {
+		unsure = s.rereadDocument(r, c)
 	}
 	known, err := parseKeys([]byte(c.row.JWKS))
 	age := time.Since(c.row.JWKSAt.Time)
-	if c.row.JWKSURI == "" {
-		return known, keysMissing(err)
+	switch {
+	case c.row.JWKSURI != "" && (err != nil || age >= maxKeysAge || again):
+		fetched, errFetch := s.fetchKeys(r, c, err == nil)
+		if errFetch == nil {
+			return fetched, nil, nil
+		}
+		s.Log.InfoContext(r.Context(), "a client's keys were not fetched", "client", c.label(), "err", errFetch)
+		unsure = errFetch
+	case c.row.Kind == kindDocument && c.row.JWKSURI == "":
+		lasts += maxDocumentLife // they came with the document, and were good for as long as it was
 	}
-	if err == nil && age < maxKeysAge && !again {
-		return known, nil
+	var bad *badMetadata
+	switch {
+	case err != nil && unsure == nil:
+		return nil, nil, keysMissing(err)
+	case err != nil || unsure != nil && age > lasts || errors.As(unsure, &bad) && bad.keys:
+		return nil, nil, keysMissing(unsure)
 	}
-	fetched, errFetch := s.fetchKeys(r, c, err == nil)
-	if errFetch == nil {
-		return fetched, nil
-	}
-	s.Log.InfoContext(r.Context(), "a client's keys were not fetched", "client", c.label(), "err", errFetch)
-	if err == nil && age < staleKeys {
-		return known, nil
-	}
-	return nil, keysMissing(errFetch)
+	return known, unsure, nil
 }
 
 // keysMissing tells a client that its keys are not there: a set that is bad is its own affair, one that could not be
@@ -118,7 +124,7 @@ func keysMissing(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &bad):
+	case errors.As(err, &bad) && bad.keys:
 		return fosite.ErrInvalidClient.WithHintf("The client's keys are of no use: %s", bad.problem)
 	}
 	return fosite.ErrTemporarilyUnavailable.WithHint("The client's keys could not be fetched from where it publishes them. Try again in a minute.").WithWrap(err)
@@ -126,7 +132,7 @@ func keysMissing(err error) error {
 
 // fetchKeys fetches the keys that a client publishes at an address of their own.
 func (s *Server) fetchKeys(r *http.Request, c *client, known bool) ([]jose.JSONWebKey, error) {
-	keys, err, _ := s.fetches.Do("keys "+c.row.ID, func() (any, error) {
+	keys, err, _ := s.fetches.Do("keys "+c.row.ID+" "+c.row.JWKSURI, func() (any, error) {
 		resp, err := s.fetch(r, s.keyLane, c.row.ID, c.row.JWKSURI, known)
 		if err != nil {
 			return nil, err
@@ -154,15 +160,18 @@ func (s *Server) fetchKeys(r *http.Request, c *client, known bool) ([]jose.JSONW
 }
 
 // rereadDocument fetches the document of a client that authenticates, because it is due or a key is missing, and brings
-// its row up to date. One that cannot be had now changes nothing.
-func (s *Server) rereadDocument(r *http.Request, c *client) {
+// its row up to date.
+func (s *Server) rereadDocument(r *http.Request, c *client) error {
 	if c.row.Kind != kindDocument {
-		return
+		return nil
 	}
 	if err := s.fetchDocument(r, c.row.ID, true); err != nil {
-		return // and logged
+		return err
 	}
-	if fresh, err := s.find(r.Context(), c.row.ID); err == nil {
-		c.row, c.redirects = fresh.row, fresh.redirects
+	fresh, err := s.find(r.Context(), c.row.ID)
+	if err != nil {
+		return err
 	}
+	c.row, c.redirects = fresh.row, fresh.redirects
+	return nil
 }

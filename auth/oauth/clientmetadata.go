@@ -49,16 +49,23 @@ const (
 var authMethods = []string{byNothing, byBasic, byPost, byKey}
 
 // badMetadata says what is wrong with a client's metadata, as RFC 7591 §3.2.2 wants it told.
-type badMetadata struct{ code, problem string }
+type badMetadata struct {
+	code, problem string
+	keys          bool // it is the keys
+}
 
 func (b *badMetadata) Error() string { return b.code + ": " + b.problem }
 
 func invalidMetadata(format string, args ...any) error {
-	return &badMetadata{"invalid_client_metadata", fmt.Sprintf(format, args...)}
+	return &badMetadata{code: "invalid_client_metadata", problem: fmt.Sprintf(format, args...)}
+}
+
+func invalidKeys(format string, args ...any) error {
+	return &badMetadata{code: "invalid_client_metadata", problem: fmt.Sprintf(format, args...), keys: true}
 }
 
 func invalidRedirects(format string, args ...any) error {
-	return &badMetadata{"invalid_redirect_uri", fmt.Sprintf(format, args...)}
+	return &badMetadata{code: "invalid_redirect_uri", problem: fmt.Sprintf(format, args...)}
 }
 
 // parseMembers reads a JSON object. Its members are matched by their exact names later: encoding/json folds case, and
@@ -118,7 +125,7 @@ func (m *clientMetadata) checkKeys() error {
 	}
 	switch {
 	case len(m.JWKS) > 0 && m.JWKSURI != "":
-		return invalidMetadata("Give either jwks or jwks_uri, not both (RFC 7591 section 2).")
+		return invalidKeys("Give either jwks or jwks_uri, not both (RFC 7591 section 2).")
 	case len(m.JWKS) > 0:
 		keys, err := parseKeys(m.JWKS)
 		m.JWKS = keySet(keys)
@@ -126,7 +133,7 @@ func (m *clientMetadata) checkKeys() error {
 	}
 	u, err := url.Parse(m.JWKSURI)
 	if err != nil || u.Scheme != "https" || !origin.IsPlain(u) || u.User != nil || len(m.JWKSURI) > maxRedirectURI || strings.ContainsFunc(m.JWKSURI, notInURI) {
-		return invalidMetadata("private_key_jwt needs the public keys: jwks, or jwks_uri with an https address.")
+		return invalidKeys("private_key_jwt needs the public keys: jwks, or jwks_uri with an https address.")
 	}
 	return nil
 }

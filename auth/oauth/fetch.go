@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"sync"
@@ -16,9 +17,10 @@ import (
 // What fetching from clients may cost. An address is whatever a link or a registration says, so this server must not
 // become a way to send requests to others; and whoever sends many of them must not keep the rest from signing in.
 const (
-	fetchesPerMinute       = 60 // caused by one IP
-	hostFetchesPerMinute   = 120
-	clientFetchesPerMinute = 6 // of one client's document, and of its keys, whatever became of them
+	fetchesPerMinute       = 60  // caused by one IP
+	hostFetchesPerMinute   = 120 // from a host and port, of clients that are new here
+	shareFetchesPerMinute  = 20  // of these, caused by one IP
+	clientFetchesPerMinute = 6   // of one client's document, and of its keys, whatever became of them
 	fetchesAtOnce          = 64
 	fetchesAtOnceOfIP      = 4
 	fetchesAtOnceOfHost    = 8
@@ -31,7 +33,8 @@ var errBusy = errors.New("too many fetches at this moment")
 // lane is what fetches of one kind share. Documents and keys have one each, so that neither holds the other up.
 type lane struct {
 	slots  chan struct{}
-	host   *web.Limiter // for each host
+	host   *web.Limiter // for each host and port
+	share  *web.Limiter // for each IP at each of them
 	client *web.Limiter // for each client
 
 	mu   sync.Mutex
@@ -40,13 +43,14 @@ type lane struct {
 
 func newLane(limit func(perMinute int) *web.Limiter) *lane {
 	return &lane{
-		slots: make(chan struct{}, fetchesAtOnce), host: limit(hostFetchesPerMinute), client: limit(clientFetchesPerMinute), busy: map[string]int{},
+		slots: make(chan struct{}, fetchesAtOnce), busy: map[string]int{},
+		host: limit(hostFetchesPerMinute), share: limit(shareFetchesPerMinute), client: limit(clientFetchesPerMinute),
 	}
 }
 
-// enter takes a place for a fetch, and waits a little for one.
-func (l *lane) enter(ctx context.Context, ip, host string) (leave func(), err error) {
-	from, to := "from "+ip, "to "+host
+// enter takes a place for a fetch that somebody caused, and waits a little for one. A place at the host is taken too,
+// unless to is "".
+func (l *lane) enter(ctx context.Context, from, to string) (leave func(), err error) {
 	if !l.count(from, to) {
 		return nil, errBusy
 	}
@@ -60,18 +64,18 @@ func (l *lane) enter(ctx context.Context, ip, host string) (leave func(), err er
 func (l *lane) count(from, to string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.busy[from] >= fetchesAtOnceOfIP || l.busy[to] >= fetchesAtOnceOfHost {
+	if l.busy["from "+from] >= fetchesAtOnceOfIP || to != "" && l.busy["to "+to] >= fetchesAtOnceOfHost {
 		return false
 	}
-	l.busy[from]++
-	l.busy[to]++
+	l.busy["from "+from]++
+	l.busy["to "+to]++
 	return true
 }
 
-func (l *lane) uncount(parties ...string) {
+func (l *lane) uncount(from, to string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, who := range parties {
+	for _, who := range []string{"from " + from, "to " + to} {
 		if l.busy[who]--; l.busy[who] == 0 {
 			delete(l.busy, who)
 		}
@@ -100,19 +104,36 @@ func (s *Server) fetch(r *http.Request, l *lane, clientID, address string, known
 	if _, ok := s.limits.fetch.AllowIP(r); !ok {
 		return nil, errBusy
 	}
+	from, to := web.ClientNetwork(r), ""
 	if !known {
-		if _, ok := l.host.Allow(origin.Host(u)); !ok {
-			return nil, errBusy
-		}
+		to = origin.Host(u) + ":" + u.Port()
 	}
 	ctx := context.WithoutCancel(r.Context()) // others may wait for the same
-	leave, err := l.enter(ctx, web.ClientIP(r), origin.Host(u))
+	leave, err := l.enter(ctx, from, to)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if _, ok := l.client.Allow(clientID); !ok {
+	if !l.mayAsk(clientID, from, to) {
 		return nil, errBusy
 	}
-	return s.Outbound.Get(ctx, address, "application/json", maxMetadata)
+	resp, err := s.Outbound.Get(ctx, address, "application/json", maxMetadata)
+	if err == nil && (resp.Status >= http.StatusInternalServerError || resp.Status == http.StatusTooManyRequests) {
+		return nil, fmt.Errorf("%s answers %d", u.Host, resp.Status)
+	}
+	return resp, err
+}
+
+// mayAsk takes from what may be asked of a client and, unless to is "", of its host.
+func (l *lane) mayAsk(clientID, from, to string) bool {
+	if to != "" {
+		if _, ok := l.share.Allow(from + " " + to); !ok {
+			return false
+		}
+		if _, ok := l.host.Allow(to); !ok {
+			return false
+		}
+	}
+	_, ok := l.client.Allow(clientID)
+	return ok
 }

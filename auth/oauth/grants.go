@@ -104,6 +104,24 @@ func (s *Server) generation(p pair, grantID, scope string, g grantState, now sto
 	return generation{s.Secrets.Hash(p.refresh), s.Secrets.Hash(p.access), grantID, scope, now, until(s.Access), until(s.Refresh)}
 }
 
+// found is the generation of a token that was presented, whichever of the two it is, with the grant above it.
+type found struct {
+	generation
+	usedAt store.Time
+	g      grantState
+}
+
+func (s *Server) findToken(ctx context.Context, token string) (f found, err error) {
+	in, hashes := store.In(s.Secrets.Hashes(token))
+	err = s.Store.QueryRow(ctx, `SELECT g.refresh_hash, g.access_hash, g.grant_id, g.scope, g.issued_at, g.access_expires_at, g.refresh_expires_at, g.used_at, `+grantColumns+`
+		FROM generations g `+grantJoins("g")+` WHERE g.access_hash IN `+in+` OR g.refresh_hash IN `+in, append(hashes, hashes...),
+		append([]any{&f.refreshHash, &f.accessHash, &f.grantID, &f.scope, &f.issuedAt, &f.accessExpires, &f.refreshExpires, &f.usedAt}, f.g.columns()...)...)
+	if err != nil && !store.IsNotFound(err) {
+		err = fmt.Errorf("reading a token: %w", err)
+	}
+	return f, err
+}
+
 func (s *Server) insertGeneration(ctx context.Context, g generation) error {
 	_, err := s.Store.Exec(ctx, `INSERT INTO generations (refresh_hash, access_hash, grant_id, scope, issued_at, access_expires_at, refresh_expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		g.refreshHash, g.accessHash, g.grantID, g.scope, g.issuedAt, g.accessExpires, g.refreshExpires)

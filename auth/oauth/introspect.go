@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -58,36 +57,27 @@ func (s *Server) introspect(w http.ResponseWriter, r *http.Request) {
 
 // look finds what a token is worth now: its scopes that the person's role still allows.
 func (s *Server) look(ctx context.Context, who *client, token string) (introspection, error) {
-	var t struct {
-		scope, accessHash       string
-		issued, access, refresh store.Time
-		used                    store.Time
-		g                       grantState
-	}
-	in, hashes := store.In(s.Secrets.Hashes(token))
-	err := s.Store.QueryRow(ctx, `SELECT g.scope, g.access_hash, g.issued_at, g.access_expires_at, g.refresh_expires_at, g.used_at, `+grantColumns+`
-		FROM generations g `+grantJoins("g")+` WHERE g.access_hash IN `+in+` OR g.refresh_hash IN `+in, append(hashes, hashes...),
-		append([]any{&t.scope, &t.accessHash, &t.issued, &t.access, &t.refresh, &t.used}, t.g.columns()...)...)
+	t, err := s.findToken(ctx, token)
 	if store.IsNotFound(err) {
 		return introspection{}, nil
 	}
 	if err != nil {
-		return introspection{}, &trouble{fmt.Errorf("reading a token: %w", err)}
+		return introspection{}, &trouble{err}
 	}
-	isAccess, ends := s.Secrets.Matches(token, t.accessHash), t.refresh
+	isAccess, ends := s.Secrets.Matches(token, t.accessHash), t.refreshExpires
 	if isAccess {
-		ends = t.access
+		ends = t.accessExpires
 	}
 	theirs, err := s.mayAskAbout(ctx, who, &t.g)
 	if err != nil {
 		return introspection{}, &trouble{err}
 	}
-	if !theirs || t.g.dead() || !time.Now().Before(ends.Time) || !isAccess && !t.used.IsZero() {
+	if !theirs || t.g.dead() || !time.Now().Before(ends.Time) || !isAccess && !t.usedAt.IsZero() {
 		return introspection{}, nil
 	}
 	out := introspection{
 		Active: true, Scope: scope.Parse(t.scope).Filter(t.g.role.Allows).String(), ClientID: t.g.clientID, Subject: t.g.personID,
-		Expires: ends.Unix(), IssuedAt: t.issued.Unix(), Audience: t.g.resource, Issuer: s.Issuer,
+		Expires: ends.Unix(), IssuedAt: t.issuedAt.Unix(), Audience: t.g.resource, Issuer: s.Issuer,
 	}
 	if isAccess {
 		out.Type = "Bearer"

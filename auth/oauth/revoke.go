@@ -35,36 +35,33 @@ type revocation struct{ s *Server }
 
 // RevokeToken implements fosite.RevocationHandler. The hint of RFC 7009 §2.1 is not needed: tokens say what they are.
 func (v *revocation) RevokeToken(ctx context.Context, token string, _ fosite.TokenType, c fosite.Client) error {
-	p, err := v.s.findParent(ctx, token)
-	if err == nil {
-		if p.g.clientID != c.GetID() || p.g.dead() {
-			return nil
-		}
-		if !c.(*client).mayUse(&p.g) {
-			return unproven()
-		}
-		return v.revokeGrant(ctx, p)
-	}
-	if !store.IsNotFound(err) {
+	f, err := v.s.findToken(ctx, token)
+	switch {
+	case store.IsNotFound(err):
+		return nil
+	case err != nil:
 		return &trouble{err}
+	case f.g.clientID != c.GetID() || f.g.dead():
+		return nil
+	case !c.(*client).mayUse(&f.g):
+		return unproven()
+	case v.s.Secrets.Matches(token, f.refreshHash):
+		return v.revokeGrant(ctx, f)
 	}
-	in, hashes := store.In(v.s.Secrets.Hashes(token))
-	_, err = v.s.Store.Exec(ctx, `UPDATE generations SET access_expires_at = ? WHERE access_hash IN `+in+`
-		AND grant_id IN (SELECT gr.id FROM grants gr JOIN connections c ON c.id = gr.connection_id WHERE c.client_id = ?)`,
-		append(append([]any{store.Now()}, hashes...), c.GetID())...)
+	_, err = v.s.Store.Exec(ctx, `UPDATE generations SET access_expires_at = ? WHERE access_hash = ?`, store.Now(), f.accessHash)
 	if err != nil {
 		return fmt.Errorf("revoking an access token: %w", err)
 	}
 	return nil
 }
 
-func (v *revocation) revokeGrant(ctx context.Context, p parent) error {
+func (v *revocation) revokeGrant(ctx context.Context, f found) error {
 	return v.s.Store.Tx(ctx, func(ctx context.Context) error {
-		live, err := v.s.revokeGrantRow(ctx, p.grantID)
+		live, err := v.s.revokeGrantRow(ctx, f.grantID)
 		if err != nil || !live {
 			return err
 		}
-		return v.s.Audit.Append(caller.With(ctx, p.g.caller()), audit.Record{Action: audit.Revoke, Outcome: audit.OK, Subject: p.g.connectionID,
-			Detail: map[string]any{"kind": "grant", "app": p.g.clientName}})
+		return v.s.Audit.Append(caller.With(ctx, f.g.caller()), audit.Record{Action: audit.Revoke, Outcome: audit.OK, Subject: f.g.connectionID,
+			Detail: map[string]any{"kind": "grant", "app": f.g.clientName}})
 	})
 }

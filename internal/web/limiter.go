@@ -62,8 +62,11 @@ func (l *Limiter) sweep(now time.Time) {
 
 // AllowIP takes one token of the client's address.
 func (l *Limiter) AllowIP(r *http.Request) (retryAfter time.Duration, ok bool) {
-	return l.Allow(Network(clientOf(r).ip))
+	return l.Allow(ClientNetwork(r))
 }
+
+// ClientNetwork is whose share of limits for each IP a request uses.
+func ClientNetwork(r *http.Request) string { return Network(clientOf(r).ip) }
 
 // PerIP has refuse answer a client address that uses up its share.
 func PerIP(l *Limiter, next http.Handler, refuse func(w http.ResponseWriter, retryAfter time.Duration)) http.Handler {

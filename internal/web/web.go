@@ -97,6 +97,9 @@ func (e *Edge) Handler(mux http.Handler) http.Handler {
 // redirect of a POST drops its body or its credentials.
 func (e *Edge) cleanPath(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "" { // RFC 9110 §4.2.3: an empty path is the root
+			r.URL.Path = "/"
+		}
 		clean := path.Clean("/" + r.URL.Path)
 		if strings.HasSuffix(r.URL.Path, "/") && clean != "/" {
 			clean += "/"

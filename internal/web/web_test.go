@@ -342,7 +342,7 @@ func TestNoPathIsRedirectedToAnother(t *testing.T) {
 	h := e.Handler(mux)
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		for path, want := range map[string]int{
-			"/mcp": 200, "/mcp/": 200, "/": 200, "//mcp": 404, "/mcp//": 404, "/./mcp": 404, "/x/../mcp": 404, "/mcp/.": 404, "/mcp/..": 404, "//": 404, "/%2e%2e/mcp": 404,
+			"/mcp": 200, "/mcp/": 200, "/": 200, "http://public.example": 200, "//mcp": 404, "/mcp//": 404, "/./mcp": 404, "/x/../mcp": 404, "/mcp/.": 404, "/mcp/..": 404, "//": 404, "/%2e%2e/mcp": 404,
 		} {
 			if w := ask(h, method, path, "public.example", "Accept", "application/json"); w.Code != want || w.Header().Get("Location") != "" {
 				t.Errorf("%s %s: %d to %q, want %d", method, path, w.Code, w.Header().Get("Location"), want)

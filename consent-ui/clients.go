@@ -1,6 +1,7 @@
 package consentui
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -23,7 +24,7 @@ type clientsPage struct {
 	Blocked int
 
 	Methods []string
-	Form    oauth.NewApp
+	Form    oauth.NewClient
 	Lines   string // the redirect URIs as they were typed
 	Wrong   string // the field that was refused
 	Why     string // and why, in English, where that says more than the hint below it
@@ -35,15 +36,12 @@ type clientsPage struct {
 
 // client is an app as the page tells of it.
 type client struct {
-	oauth.App
+	oauth.Client
 	Called string // what it calls itself, or was called
 }
 
-// methods are how an app that is made here may authenticate, the most usual first.
-var methods = []string{"client_secret_basic", "client_secret_post", "private_key_jwt", "none"}
-
 func (u *UI) showClients(w http.ResponseWriter, r *http.Request, v *visit) error {
-	p := clientsPage{Form: oauth.NewApp{Method: methods[0]}}
+	var p clientsPage
 	if done := r.URL.Query().Get("done"); slices.Contains([]string{"blocked", "unblocked"}, done) {
 		p.Toast = v.words.T("clients." + done)
 	}
@@ -51,13 +49,16 @@ func (u *UI) showClients(w http.ResponseWriter, r *http.Request, v *visit) error
 }
 
 func (u *UI) renderClients(w http.ResponseWriter, r *http.Request, v *visit, status int, p clientsPage) error {
-	list, err := u.OAuth.Apps(r.Context())
+	list, err := u.OAuth.Clients(r.Context())
 	if err != nil {
 		return err
 	}
 	toast := p.Toast
 	p.frame = u.frame(r, v, v.words.T("clients.title"))
-	p.Toast, p.Seal, p.Methods, p.Discovery = toast, p.seals("clients"), methods, u.Issuer.String()+"/.well-known/oauth-authorization-server"
+	p.Toast, p.Seal, p.Methods, p.Discovery = toast, p.seals("clients"), oauth.AuthMethods(), u.Issuer.String()+"/.well-known/oauth-authorization-server"
+	if p.Form.Method == "" {
+		p.Form.Method = p.Methods[0]
+	}
 	for _, a := range list {
 		if !a.BlockedAt.IsZero() {
 			p.Blocked++
@@ -80,14 +81,14 @@ func (u *UI) changeClients(w http.ResponseWriter, r *http.Request, v *visit) err
 	form := r.PostForm
 	switch {
 	case form.Get("block") != "":
-		return u.answerClients(w, r, v, u.OAuth.BlockApp(r.Context(), form.Get("block")), "/clients?done=blocked")
+		return u.answerClients(w, r, v, u.OAuth.BlockClient(r.Context(), form.Get("block")), "/clients?done=blocked")
 	case form.Get("unblock") != "":
-		return u.answerClients(w, r, v, u.OAuth.UnblockApp(r.Context(), form.Get("unblock")), "/clients?done=unblocked")
+		return u.answerClients(w, r, v, u.OAuth.UnblockClient(r.Context(), form.Get("unblock")), "/clients?done=unblocked")
 	case form.Get("rotate") != "":
 		secret, app, err := u.OAuth.RotateSecret(r.Context(), form.Get("rotate"), form.Get("mark"), form.Get("leaked") == "yes")
-		if fault.Is(err, fault.IdempotencyConflict) {
+		if errors.Is(err, oauth.ErrSecretChanged) {
 			v.notice = notice{Kind: "warn", Title: v.words.T("clients.rotated_already"), Text: v.words.T("clients.rotated_already.more")}
-			return u.renderClients(w, r, v, http.StatusConflict, clientsPage{Form: oauth.NewApp{Method: methods[0]}})
+			return u.renderClients(w, r, v, http.StatusConflict, clientsPage{})
 		}
 		if err != nil {
 			return u.answerClients(w, r, v, err, "")
@@ -101,7 +102,7 @@ func (u *UI) changeClients(w http.ResponseWriter, r *http.Request, v *visit) err
 func (u *UI) answerClients(w http.ResponseWriter, r *http.Request, v *visit, err error, next string) error {
 	if fault.Is(err, fault.NotFound) {
 		v.notice = notice{Kind: "bad", Title: v.words.T("clients.gone"), Text: v.words.T("clients.gone.more")}
-		return u.renderClients(w, r, v, http.StatusNotFound, clientsPage{Form: oauth.NewApp{Method: methods[0]}})
+		return u.renderClients(w, r, v, http.StatusNotFound, clientsPage{})
 	}
 	if err != nil {
 		return err
@@ -111,11 +112,11 @@ func (u *UI) answerClients(w http.ResponseWriter, r *http.Request, v *visit, err
 }
 
 func (u *UI) makeClient(w http.ResponseWriter, r *http.Request, v *visit) error {
-	p := clientsPage{Lines: strings.TrimSpace(r.PostForm.Get("redirects")), Form: oauth.NewApp{
+	p := clientsPage{Lines: strings.TrimSpace(r.PostForm.Get("redirects")), Form: oauth.NewClient{
 		Name: strings.TrimSpace(r.PostForm.Get("name")), Redirects: strings.Fields(r.PostForm.Get("redirects")),
 		Method: r.PostForm.Get("method"), JWKSURI: r.PostForm.Get("jwks_uri"),
 	}}
-	secret, app, err := u.OAuth.MakeApp(r.Context(), p.Form)
+	secret, app, err := u.OAuth.MakeClient(r.Context(), p.Form)
 	if fault.Is(err, fault.InvalidRequest) {
 		f, _ := fault.Of(err, "")
 		if p.Wrong, _ = f.Details["field"].(string); p.Wrong == "redirects" || p.Wrong == "jwks_uri" {
@@ -131,9 +132,9 @@ func (u *UI) makeClient(w http.ResponseWriter, r *http.Request, v *visit) error 
 }
 
 // showSecret shows an app with its secret. It is in this answer and nowhere else, so there is no redirect after the POST.
-func (u *UI) showSecret(w http.ResponseWriter, r *http.Request, v *visit, secret string, app oauth.App) error {
+func (u *UI) showSecret(w http.ResponseWriter, r *http.Request, v *visit, secret string, app oauth.Client) error {
 	return u.renderClients(w, r, v, http.StatusOK, clientsPage{
-		Made: &client{app, clientName(v.words, app.Name)}, Secret: secret, Form: oauth.NewApp{Method: methods[0]},
+		Made: &client{app, clientName(v.words, app.Name)}, Secret: secret,
 	})
 }
 
@@ -142,5 +143,5 @@ func (p clientsPage) marks(field string) templ.Attributes {
 	return described(p.Wrong == field, field, field+"-hint")
 }
 
-// askAbout is the page that asks whether to block an app. Its id may be an address of its own.
-func askAbout(id string) string { return "/clients?" + url.Values{"block": {id}}.Encode() }
+// question is the page that asks whether to do something to an app, whose id may be an address of its own.
+func question(what, id string) string { return "/clients?" + url.Values{what: {id}}.Encode() }

@@ -16,8 +16,8 @@ import (
 )
 
 // someApps are one of each kind.
-func someApps() []oauth.App {
-	return []oauth.App{
+func someApps() []oauth.Client {
+	return []oauth.Client{
 		{ID: "cli_1", Name: "Booking", Made: true, Method: "client_secret_basic", Redirects: []string{"https://booking.example/cb"}, CreatedAt: agreed},
 		{ID: "https://claude.example/client.json", Name: "Claude", Host: "claude.example", Method: "none", Redirects: []string{"http://localhost/callback"}, Connections: 2, CreatedAt: agreed, UsedAt: agreed},
 		{ID: "cli_2", Name: "<b>Claude</b>\u202e", Method: "none", Redirects: []string{"evil://claude.example"}, CreatedAt: agreed, BlockedAt: agreed},
@@ -42,7 +42,7 @@ func TestAnAdministratorRegistersAnAppAndSeesItsSecretOnce(t *testing.T) {
 	if p.status != http.StatusOK || byID(p, "client-secret") != "sb_cs_shown_once" || byID(p, "client-id") != "cli_new" || !strings.HasSuffix(byID(p, "discovery"), "/.well-known/oauth-authorization-server") {
 		t.Fatalf("status %d: %q %q %q", p.status, byID(p, "client-secret"), byID(p, "client-id"), byID(p, "discovery"))
 	}
-	want := []oauth.App{{ID: "cli_new", Name: "Booking", Redirects: []string{"https://booking.example/cb", "http://localhost/cb"}, Method: "client_secret_post", Made: true}}
+	want := []oauth.Client{{ID: "cli_new", Name: "Booking", Redirects: []string{"https://booking.example/cb", "http://localhost/cb"}, Method: "client_secret_post", Made: true}}
 	if diff := cmp.Diff(want, w.apps); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

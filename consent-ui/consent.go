@@ -129,7 +129,7 @@ func (u *UI) choices(r *http.Request, v *visit, p *consentPage) error {
 			return err
 		}
 		c := choice{Membership: m, held: held, since: since, allowed: p.Pending.Requested.Filter(m.Role.Allows)}
-		if c.Blocked = slices.Contains(p.Pending.BlockedIn, m.Organization.ID); c.Blocked {
+		if c.Blocked = !p.Pending.Admits(m.Organization.ID); c.Blocked {
 			c.allowed = scope.Set{}
 		}
 		c.Nothing, c.Less = len(c.allowed) == 0, len(c.allowed) < len(p.Pending.Requested)

@@ -14,8 +14,8 @@ import (
 // maxForm bounds what a form may send. The largest page posts a few dozen scopes.
 const maxForm = 64 << 10
 
-// seal is what a form carries to prove where it came from: whose page it was on, and a MAC over everything that
-// makes the form this one. Nothing is stored, so any number of tabs, reloads and forms of yesterday work, and a
+// seal is what a form carries to prove where it came from: whose page it was on, and a MAC over the browser, the endpoint,
+// the person and the consent request. The organization is beside it: it guards a person with two tabs against themselves. Nothing is stored, so any number of tabs, reloads and forms of yesterday work, and a
 // form from another cookie jar does not.
 type seal struct {
 	Token, As string

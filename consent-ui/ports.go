@@ -45,11 +45,11 @@ type OAuth interface {
 	Held(ctx context.Context, p oauth.Pending, personID, orgID string) (scope.Set, time.Time, error)
 	Decide(ctx context.Context, requestID, browser string, d oauth.Decision) (location string, err error)
 
-	Apps(ctx context.Context) ([]oauth.App, error)
-	MakeApp(ctx context.Context, n oauth.NewApp) (secret string, app oauth.App, err error)
-	RotateSecret(ctx context.Context, id, mark string, leaked bool) (secret string, app oauth.App, err error)
-	BlockApp(ctx context.Context, id string) error
-	UnblockApp(ctx context.Context, id string) error
+	Clients(ctx context.Context) ([]oauth.Client, error)
+	MakeClient(ctx context.Context, n oauth.NewClient) (secret string, app oauth.Client, err error)
+	RotateSecret(ctx context.Context, id, mark string, leaked bool) (secret string, app oauth.Client, err error)
+	BlockClient(ctx context.Context, id string) error
+	UnblockClient(ctx context.Context, id string) error
 }
 
 // Audit is what the log's page needs of internal/audit.

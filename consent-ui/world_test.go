@@ -27,7 +27,7 @@ import (
 // world stands in for the rest of the product: it keeps what the pages were told, and says what a test wants said.
 // The e2e tests run the pages on the real thing.
 type world struct {
-	apps        []oauth.App
+	apps        []oauth.Client
 	people      map[string]accounts.Person // by address; every password is passphrase
 	members     map[string][]accounts.Membership
 	sessions    map[string]accounts.Session
@@ -264,7 +264,7 @@ func (w *world) Decide(_ context.Context, id, browser string, d oauth.Decision) 
 	return w.location, nil
 }
 
-func (w *world) Apps(ctx context.Context) ([]oauth.App, error) {
+func (w *world) Clients(ctx context.Context) ([]oauth.Client, error) {
 	w.note(ctx)
 	if c, _ := caller.From(ctx); !c.Role.SeesAll() {
 		return nil, fault.New(fault.Forbidden, "Not yours.")
@@ -272,21 +272,21 @@ func (w *world) Apps(ctx context.Context) ([]oauth.App, error) {
 	return w.apps, w.broken
 }
 
-func (w *world) MakeApp(ctx context.Context, n oauth.NewApp) (string, oauth.App, error) {
+func (w *world) MakeClient(ctx context.Context, n oauth.NewClient) (string, oauth.Client, error) {
 	w.note(ctx)
 	if n.Name == "" || len(n.Redirects) == 0 {
-		return "", oauth.App{}, fault.New(fault.InvalidRequest, "No.").With("field", cmpOr(map[bool]string{true: "name"}[n.Name == ""], "redirects"))
+		return "", oauth.Client{}, fault.New(fault.InvalidRequest, "No.").With("field", cmpOr(map[bool]string{true: "name"}[n.Name == ""], "redirects"))
 	}
-	app := oauth.App{ID: "cli_new", Name: n.Name, Redirects: n.Redirects, Method: n.Method, Made: true}
+	app := oauth.Client{ID: "cli_new", Name: n.Name, Redirects: n.Redirects, Method: n.Method, Made: true}
 	w.apps = append(w.apps, app)
 	return "sb_cs_shown_once", app, nil
 }
 
-func (w *world) RotateSecret(ctx context.Context, id, mark string, leaked bool) (string, oauth.App, error) {
-	if i := slices.IndexFunc(w.apps, func(a oauth.App) bool { return a.ID == id }); i >= 0 && w.apps[i].Mark != mark {
-		return "", oauth.App{}, fault.New(fault.IdempotencyConflict, "Again.")
+func (w *world) RotateSecret(ctx context.Context, id, mark string, leaked bool) (string, oauth.Client, error) {
+	if i := slices.IndexFunc(w.apps, func(a oauth.Client) bool { return a.ID == id }); i >= 0 && w.apps[i].Mark != mark {
+		return "", oauth.Client{}, oauth.ErrSecretChanged
 	}
-	app, err := w.change(ctx, id, func(a *oauth.App) {
+	app, err := w.change(ctx, id, func(a *oauth.Client) {
 		a.Mark += "+"
 		if a.OldUntil = agreed; leaked {
 			a.OldUntil = time.Time{}
@@ -295,22 +295,22 @@ func (w *world) RotateSecret(ctx context.Context, id, mark string, leaked bool) 
 	return "sb_cs_rotated", app, err
 }
 
-func (w *world) BlockApp(ctx context.Context, id string) error {
-	_, err := w.change(ctx, id, func(a *oauth.App) { a.BlockedAt = agreed })
+func (w *world) BlockClient(ctx context.Context, id string) error {
+	_, err := w.change(ctx, id, func(a *oauth.Client) { a.BlockedAt = agreed })
 	return err
 }
 
-func (w *world) UnblockApp(ctx context.Context, id string) error {
-	_, err := w.change(ctx, id, func(a *oauth.App) { a.BlockedAt = time.Time{} })
+func (w *world) UnblockClient(ctx context.Context, id string) error {
+	_, err := w.change(ctx, id, func(a *oauth.Client) { a.BlockedAt = time.Time{} })
 	return err
 }
 
 // change changes an app that is here.
-func (w *world) change(ctx context.Context, id string, f func(*oauth.App)) (oauth.App, error) {
+func (w *world) change(ctx context.Context, id string, f func(*oauth.Client)) (oauth.Client, error) {
 	w.note(ctx)
-	i := slices.IndexFunc(w.apps, func(a oauth.App) bool { return a.ID == id })
+	i := slices.IndexFunc(w.apps, func(a oauth.Client) bool { return a.ID == id })
 	if i < 0 {
-		return oauth.App{}, fault.New(fault.NotFound, "No.")
+		return oauth.Client{}, fault.New(fault.NotFound, "No.")
 	}
 	f(&w.apps[i])
 	return w.apps[i], nil

@@ -34,7 +34,7 @@ var assertionAlgs = []jose.SignatureAlgorithm{
 type claim struct {
 	id        string
 	secret    string
-	assertion string
+	assertion *jwt.JSONWebToken // nil for none; nothing in it has been checked
 }
 
 // authenticate finds out which client sent a request (RFC 6749 §2.3). It takes the place of fosite's strategy, which
@@ -61,7 +61,7 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, form url.Val
 			return nil, fosite.ErrInvalidClient.WithHint("The client secret is wrong.")
 		}
 		c.proven = true
-	case c.row.AuthMethod == byKey && said.assertion != "":
+	case c.row.AuthMethod == byKey && said.assertion != nil:
 		if err := s.checkAssertion(ctx, r, c, said.assertion); err != nil {
 			return nil, err
 		}
@@ -77,14 +77,14 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, form url.Val
 // readClaim reads what the request says. Two ways at once are refused (RFC 6749 §2.3): a proxy or a log may have seen
 // the other one.
 func readClaim(r *http.Request, form url.Values) (claim, error) {
-	said := claim{id: form.Get("client_id"), secret: form.Get("client_secret"), assertion: form.Get("client_assertion")}
+	said := claim{id: form.Get("client_id"), secret: form.Get("client_secret")}
 	ways := 0
 	if said.secret != "" {
 		ways++
 	}
-	if said.assertion != "" || form.Get("client_assertion_type") != "" {
+	if form.Get("client_assertion") != "" || form.Get("client_assertion_type") != "" {
 		ways++
-		if err := said.readAssertion(form.Get("client_assertion_type")); err != nil {
+		if err := said.readAssertion(form.Get("client_assertion_type"), form.Get("client_assertion")); err != nil {
 			return said, err
 		}
 	}
@@ -111,18 +111,17 @@ func readClaim(r *http.Request, form url.Values) (claim, error) {
 	return said, nil
 }
 
-// readAssertion takes the client from an assertion where the request does not name it (RFC 7521 §4.2). Nothing in it
-// has been checked yet.
-func (c *claim) readAssertion(kind string) error {
+// readAssertion parses an assertion, and takes the client from it where the request does not name it (RFC 7521 §4.2).
+func (c *claim) readAssertion(kind, assertion string) error {
 	if kind != assertionType {
 		return fosite.ErrInvalidRequest.WithHintf("client_assertion_type must be %s.", assertionType)
 	}
 	var said jwt.Claims
-	token, err := jwt.ParseSigned(c.assertion, assertionAlgs)
+	token, err := jwt.ParseSigned(assertion, assertionAlgs)
 	if err != nil || len(token.Headers) != 1 || token.UnsafeClaimsWithoutVerification(&said) != nil {
 		return fosite.ErrInvalidClient.WithHint("client_assertion is not a JWT with an asymmetric signature (RFC 7523).")
 	}
-	if c.id == "" {
+	if c.assertion = token; c.id == "" {
 		c.id = said.Subject
 	}
 	return nil
@@ -160,17 +159,13 @@ func (s *Server) isSecret(row *clientRow, secret string) bool {
 }
 
 // checkAssertion is RFC 7523 §3: signed by the client, about itself, for this server, now, and for the first time.
-func (s *Server) checkAssertion(ctx context.Context, r *http.Request, c *client, assertion string) error {
-	token, err := jwt.ParseSigned(assertion, assertionAlgs)
-	if err != nil {
-		return fosite.ErrInvalidClient.WithHint("client_assertion is not a JWT with an asymmetric signature (RFC 7523).")
-	}
+func (s *Server) checkAssertion(ctx context.Context, r *http.Request, c *client, token *jwt.JSONWebToken) error {
 	var said jwt.Claims
 	if err := s.verify(r, c, token, &said); err != nil {
 		return err
 	}
 	now := time.Now()
-	err = said.Validate(jwt.Expected{
+	err := said.Validate(jwt.Expected{
 		Issuer: c.row.ID, Subject: c.row.ID, Time: now,
 		AnyAudience: jwt.Audience{s.Issuer, s.Issuer + "/oauth/token", s.Issuer + "/oauth/revoke", s.Issuer + "/oauth/introspect"},
 	})

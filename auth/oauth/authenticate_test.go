@@ -236,34 +236,34 @@ func TestAnAssertionIsTheClientsAboutItselfForUsNowAndOnce(t *testing.T) {
 		form url.Values
 		want answer
 	}{
-		"good":                       {by(used, form()), good},
-		"with its client_id":         {by(mine.sign(id), form("client_id", id)), good},
-		"for the token endpoint":     {by(mine.sign(id, "aud", issuer+"/oauth/token"), form()), good},
-		"for several":                {by(mine.sign(id, "aud", []string{"https://other.example", issuer}), form()), good},
-		"for a minute ago":           {by(mine.sign(id, "exp", time.Now().Add(-30*time.Second).Unix()), form()), good},
-		"another client_id":          {by(mine.sign(id), form("client_id", other)), refusal(401, "invalid_client")},
-		"another client's key":       {by(theirs.sign(id), form()), refusal(401, "invalid_client")},
-		"about another":              {by(mine.sign(id, "sub", other), form()), refusal(401, "invalid_client")},
-		"from another":               {by(mine.sign(id, "iss", other), form()), refusal(401, "invalid_client")},
-		"for another server":         {by(mine.sign(id, "aud", "https://other.example"), form()), refusal(401, "invalid_client")},
-		"for a longer name":          {by(mine.sign(id, "aud", issuer+".evil.example"), form()), refusal(401, "invalid_client")},
-		"for the resource":           {by(mine.sign(id, "aud", resource), form()), refusal(401, "invalid_client")},
-		"for nobody":                 {by(mine.sign(id, "aud", nil), form()), refusal(401, "invalid_client")},
-		"ended":                      {by(mine.sign(id, "exp", time.Now().Add(-2*time.Minute).Unix()), form()), refusal(401, "invalid_client")},
-		"without an end":             {by(mine.sign(id, "exp", nil), form()), refusal(401, "invalid_client")},
-		"for years":                  {by(mine.sign(id, "exp", time.Now().Add(24*time.Hour).Unix()), form()), refusal(401, "invalid_client")},
-		"from the future":            {by(mine.sign(id, "iat", time.Now().Add(5*time.Minute).Unix()), form()), refusal(401, "invalid_client")},
-		"not yet":                    {by(mine.sign(id, "nbf", time.Now().Add(5*time.Minute).Unix()), form()), refusal(401, "invalid_client")},
-		"without an id":              {by(mine.sign(id, "jti", nil), form()), refusal(401, "invalid_client")},
-		"alg none":                   {by(unsigned, form()), refusal(401, "invalid_client")},
-		"symmetric":                  {by(symmetric.sign(id), form()), refusal(401, "invalid_client")},
-		"no JWT":                     {by("x", form()), refusal(401, "invalid_client")},
-		"empty":                      {by("", form("client_id", id)), refusal(401, "invalid_client")},
-		"a changed claim":            {by(parts[0]+"."+base64.RawURLEncoding.EncodeToString([]byte(`{"iss":"`+id+`","sub":"`+id+`"}`))+"."+parts[2], form()), refusal(401, "invalid_client")},
-		"a secret beside":            {by(mine.sign(id), form("client_secret", "x")), refusal(400, "invalid_request")},
-		"of a client with a secret":  {by(mine.sign(w.desktop), form("client_id", w.desktop)), good}, // public: it is taken at its word
-		"no assertion":               {form("client_id", id), refusal(401, "invalid_client")},
-		"of a client that is unkown": {by(mine.sign("cli_nobody"), form()), refusal(401, "invalid_client")},
+		"good":                        {by(used, form()), good},
+		"with its client_id":          {by(mine.sign(id), form("client_id", id)), good},
+		"for the token endpoint":      {by(mine.sign(id, "aud", issuer+"/oauth/token"), form()), good},
+		"for several":                 {by(mine.sign(id, "aud", []string{"https://other.example", issuer}), form()), good},
+		"for a minute ago":            {by(mine.sign(id, "exp", time.Now().Add(-30*time.Second).Unix()), form()), good},
+		"another client_id":           {by(mine.sign(id), form("client_id", other)), refusal(401, "invalid_client")},
+		"another client's key":        {by(theirs.sign(id), form()), refusal(401, "invalid_client")},
+		"about another":               {by(mine.sign(id, "sub", other), form()), refusal(401, "invalid_client")},
+		"from another":                {by(mine.sign(id, "iss", other), form()), refusal(401, "invalid_client")},
+		"for another server":          {by(mine.sign(id, "aud", "https://other.example"), form()), refusal(401, "invalid_client")},
+		"for a longer name":           {by(mine.sign(id, "aud", issuer+".evil.example"), form()), refusal(401, "invalid_client")},
+		"for the resource":            {by(mine.sign(id, "aud", resource), form()), refusal(401, "invalid_client")},
+		"for nobody":                  {by(mine.sign(id, "aud", nil), form()), refusal(401, "invalid_client")},
+		"ended":                       {by(mine.sign(id, "exp", time.Now().Add(-2*time.Minute).Unix()), form()), refusal(401, "invalid_client")},
+		"without an end":              {by(mine.sign(id, "exp", nil), form()), refusal(401, "invalid_client")},
+		"for years":                   {by(mine.sign(id, "exp", time.Now().Add(24*time.Hour).Unix()), form()), refusal(401, "invalid_client")},
+		"from the future":             {by(mine.sign(id, "iat", time.Now().Add(5*time.Minute).Unix()), form()), refusal(401, "invalid_client")},
+		"not yet":                     {by(mine.sign(id, "nbf", time.Now().Add(5*time.Minute).Unix()), form()), refusal(401, "invalid_client")},
+		"without an id":               {by(mine.sign(id, "jti", nil), form()), refusal(401, "invalid_client")},
+		"alg none":                    {by(unsigned, form()), refusal(401, "invalid_client")},
+		"symmetric":                   {by(symmetric.sign(id), form()), refusal(401, "invalid_client")},
+		"no JWT":                      {by("x", form()), refusal(401, "invalid_client")},
+		"empty":                       {by("", form("client_id", id)), refusal(401, "invalid_client")},
+		"a changed claim":             {by(parts[0]+"."+base64.RawURLEncoding.EncodeToString([]byte(`{"iss":"`+id+`","sub":"`+id+`"}`))+"."+parts[2], form()), refusal(401, "invalid_client")},
+		"a secret beside":             {by(mine.sign(id), form("client_secret", "x")), refusal(400, "invalid_request")},
+		"of a public client":          {by(mine.sign(w.desktop), form("client_id", w.desktop)), good}, // public: it is taken at its word
+		"no assertion":                {form("client_id", id), refusal(401, "invalid_client")},
+		"of a client that is unknown": {by(mine.sign("cli_nobody"), form()), refusal(401, "invalid_client")},
 	} {
 		if got := w.ask("/oauth/token", "", c.form); got != c.want {
 			t.Errorf("%s: %+v", name, got)
@@ -468,6 +468,9 @@ func TestNobodyKeepsOthersFromBeingFetched(t *testing.T) {
 			form := by(key.sign(id), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}})
 			w.sendFrom(flooder, "POST", "/oauth/token", form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
 		}()
+	}
+	for w.vendor.count("/slow") < fetchesAtOnceOfIP {
+		time.Sleep(time.Millisecond) // until they do
 	}
 	// And others hang at other ports of the host.
 	elsewhere := httptest.NewTLSServer(http.HandlerFunc(hanging))

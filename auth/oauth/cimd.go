@@ -22,8 +22,9 @@ import (
 
 // Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-02): a client whose id is the https URL
 // of a document about it. The document is fetched when a person is sent here, and its row then stands for the client
-// like any other: codes, tokens and refreshes work while the document's server is away. Errors and bad documents are
-// not kept, so the next attempt asks again.
+// like any other: codes, tokens and refreshes work while the document's server is away. The token endpoint reads it anew
+// only for a client that signs with a key, when it is due or the key is not in it. Errors and bad documents are not kept, so
+// the next attempt asks again.
 
 // How long a document stands before it is fetched again, whatever its server says in between.
 const (
@@ -119,7 +120,7 @@ func (s *Server) fetchDocument(r *http.Request, id string, known bool) error {
 				Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", Reason: "document_unreachable", RetryAfter: 10 * time.Second, cause: err,
 			}
 		}
-		m, err := readDocument(id, resp)
+		m, err := readDocument(id, resp, s.ClientHosts)
 		var bad *badMetadata
 		if errors.As(err, &bad) {
 			if _, err := s.Store.Exec(ctx, `UPDATE clients SET fresh_until = 0 WHERE id = ?`, id); err != nil {
@@ -127,13 +128,16 @@ func (s *Server) fetchDocument(r *http.Request, id string, known bool) error {
 			}
 			return nil, &PageError{Status: http.StatusBadRequest, Code: "invalid_client", Reason: "document_invalid", Detail: bad.problem, cause: err}
 		}
+		if err != nil {
+			return nil, unavailable(err)
+		}
 		return nil, s.keepDocument(ctx, id, m, documentLife(resp.Header))
 	})
 	return err
 }
 
 // readDocument checks a document (§4 and §5 of the draft).
-func readDocument(id string, resp *outbound.Response) (clientMetadata, error) {
+func readDocument(id string, resp *outbound.Response, hosts HostPolicy) (clientMetadata, error) {
 	if resp.Status != http.StatusOK {
 		return clientMetadata{}, invalidMetadata("Its server answers %d instead of 200. Redirects are not followed.", resp.Status)
 	}
@@ -158,12 +162,12 @@ func readDocument(id string, resp *outbound.Response) (clientMetadata, error) {
 	if err != nil {
 		return m, err
 	}
-	return m, m.checkDocument()
+	return m, m.checkDocument(hosts)
 }
 
 // checkDocument settles what a document leaves open. A redirect URI that we cannot serve is passed over, unlike in a
 // registration: the document is for every server, and the client picks among the URIs as it asks.
-func (m *clientMetadata) checkDocument() error {
+func (m *clientMetadata) checkDocument(hosts HostPolicy) error {
 	m.RedirectURIs = slices.DeleteFunc(m.RedirectURIs, func(uri string) bool { return registrable(uri) != "" })
 	if m.AuthMethod == "" {
 		m.AuthMethod = byNothing
@@ -176,19 +180,19 @@ func (m *clientMetadata) checkDocument() error {
 	case m.AuthMethod != byNothing && m.AuthMethod != byKey:
 		return invalidMetadata("Its token_endpoint_auth_method needs a secret, which a public document cannot hold. Use none or private_key_jwt.")
 	}
-	return m.checkKeys()
+	return m.checkKeys(hosts)
 }
 
 // keepDocument writes what a document says into the client's row.
 func (s *Server) keepDocument(ctx context.Context, id string, m clientMetadata, life time.Duration) error {
-	row := newClientRow(m, kindDocument)
+	row := newClientRow(id, kindDocument, m)
 	_, err := s.Store.Exec(ctx, `INSERT INTO clients (id, kind, name, redirect_uris, metadata, auth_method, jwks, jwks_uri, jwks_at, fresh_until, created_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, redirect_uris = excluded.redirect_uris, metadata = excluded.metadata,
 			auth_method = excluded.auth_method, fresh_until = excluded.fresh_until, jwks_uri = excluded.jwks_uri,
 			jwks = CASE WHEN excluded.jwks = '' AND clients.jwks_uri = excluded.jwks_uri THEN clients.jwks ELSE excluded.jwks END,
 			jwks_at = CASE WHEN excluded.jwks = '' AND clients.jwks_uri = excluded.jwks_uri THEN clients.jwks_at ELSE excluded.jwks_at END`,
-		id, row.Kind, row.Name, row.RedirectURIs, row.Metadata, row.AuthMethod, row.JWKS, row.JWKSURI, row.JWKSAt, row.CreatedAt.Add(life), row.CreatedAt)
+		row.ID, row.Kind, row.Name, row.RedirectURIs, row.Metadata, row.AuthMethod, row.JWKS, row.JWKSURI, row.JWKSAt, row.CreatedAt.Add(life), row.CreatedAt)
 	if err != nil {
 		return unavailable(fmt.Errorf("keeping a client's document: %w", err))
 	}

@@ -45,8 +45,11 @@ const (
 	byKey     = "private_key_jwt"
 )
 
-// authMethods are all of them, as the metadata names them.
-var authMethods = []string{byNothing, byBasic, byPost, byKey}
+// provingMethods are those with which a client proves that it is itself, and authMethods are all.
+var (
+	provingMethods = []string{byBasic, byPost, byKey}
+	authMethods    = append([]string{byNothing}, provingMethods...)
+)
 
 // badMetadata says what is wrong with a client's metadata, as RFC 7591 §3.2.2 wants it told.
 type badMetadata struct {
@@ -117,8 +120,9 @@ func (m *clientMetadata) tidy() {
 	}
 }
 
-// checkKeys sees that a client that authenticates with a key has published one, and keeps keys of no other.
-func (m *clientMetadata) checkKeys() error {
+// checkKeys sees that a client that authenticates with a key has published one, at a host that the operator admits, and
+// keeps keys of no other.
+func (m *clientMetadata) checkKeys(hosts HostPolicy) error {
 	if m.AuthMethod != byKey {
 		m.JWKS, m.JWKSURI = nil, ""
 		return nil
@@ -135,10 +139,14 @@ func (m *clientMetadata) checkKeys() error {
 	if err != nil || u.Scheme != "https" || !origin.IsPlain(u) || u.User != nil || len(m.JWKSURI) > maxRedirectURI || strings.ContainsFunc(m.JWKSURI, notInURI) {
 		return invalidKeys("private_key_jwt needs the public keys: jwks, or jwks_uri with an https address.")
 	}
+	if !hosts.admits(m.JWKSURI) {
+		return invalidKeys("The host of jwks_uri is not one that this server fetches from. Ask whoever runs it, or send jwks.")
+	}
 	return nil
 }
 
-// native reports whether an app runs on people's machines: all its answers go to a port or a scheme of its own there.
+// native reports whether an app runs on people's machines: it says so, or all its answers go to a port or a scheme of
+// its own there.
 func (m *clientMetadata) native() bool {
 	return m.ApplicationType == "native" || !slices.ContainsFunc(m.RedirectURIs, func(uri string) bool {
 		return strings.HasPrefix(uri, "https:")

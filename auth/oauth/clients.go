@@ -58,7 +58,9 @@ const secretPrefix = "sb_cs_"
 
 // hasSecret reports whether the client authenticates with a secret. Which of the two places it puts it in is its own
 // affair: libraries mix them up, and it is the same secret.
-func (r *clientRow) hasSecret() bool { return r.AuthMethod == byBasic || r.AuthMethod == byPost }
+func (r *clientRow) hasSecret() bool { return isSecretMethod(r.AuthMethod) }
+
+func isSecretMethod(method string) bool { return method == byBasic || method == byPost }
 
 // label is how the log names a client: by its id, and by its host where that is an address, whose query is nobody's
 // business.

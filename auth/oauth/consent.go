@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/ory/fosite"
@@ -59,6 +58,9 @@ type Pending struct {
 	ExpiresAt                 time.Time
 	Decision                  string // "" while open
 }
+
+// Admits reports whether an organization lets the client in.
+func (p Pending) Admits(org string) bool { return letsIn(org, p.OnlyOrg, p.BlockedIn) }
 
 // Pending reads a consent request for the browser that began it.
 func (s *Server) Pending(ctx context.Context, requestID, browser string) (Pending, error) {
@@ -207,8 +209,7 @@ func (s *Server) admitted(ctx context.Context, c *client, org string) (bool, err
 		return false, fmt.Errorf("reading a client: %w", err)
 	}
 	blocked, err := s.blockedIn(ctx, c.row.ID)
-	only := c.row.organization()
-	return !slices.Contains(blocked, org) && (only == "" || only == org), err
+	return letsIn(org, c.row.organization(), blocked), err
 }
 
 // decide takes the request and does what was decided. It returns "" when somebody else took it first.
@@ -234,7 +235,11 @@ func (s *Server) decide(ctx context.Context, requestID string, row *consentReque
 		return "", nil
 	}
 	if decision == denied {
-		return s.deny(a), s.auditConsent(ctx, who, a, audit.Record{Outcome: audit.Refused, Code: fault.Forbidden}, nil)
+		location := s.deny(a)
+		if d.Approve && !admitted {
+			location = s.errorLocation(a, fosite.ErrAccessDenied.WithHint("The organization does not let this client in. Its administrators can change that."))
+		}
+		return location, s.auditConsent(ctx, who, a, audit.Record{Outcome: audit.Refused, Code: fault.Forbidden}, nil)
 	}
 	connectionID, err := s.grant(ctx, grantID, a, who, granted)
 	if err != nil {

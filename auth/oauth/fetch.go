@@ -50,11 +50,11 @@ func newLane(limit func(perMinute int) *web.Limiter) *lane {
 
 // enter takes a place for a fetch that somebody caused, and waits a little for one. A place at the host is taken too,
 // unless to is "".
-func (l *lane) enter(ctx context.Context, from, to string) (leave func(), err error) {
+func (l *lane) enter(from, to string) (leave func(), err error) {
 	if !l.count(from, to) {
 		return nil, errBusy
 	}
-	if !l.takeSlot(ctx) {
+	if !l.takeSlot() {
 		l.uncount(from, to)
 		return nil, errBusy
 	}
@@ -82,23 +82,22 @@ func (l *lane) uncount(from, to string) {
 	}
 }
 
-func (l *lane) takeSlot(ctx context.Context) bool {
+func (l *lane) takeSlot() bool {
 	patience := time.NewTimer(slotPatience)
 	defer patience.Stop()
 	select {
 	case l.slots <- struct{}{}:
 		return true
 	case <-patience.C:
-	case <-ctx.Done():
+		return false
 	}
-	return false
 }
 
 // fetch gets what a client publishes at an address, for the request r. A known one is fetched however often others at
 // its host were: it is asked for seldom enough by itself, and must not go stale because strangers name that host.
 func (s *Server) fetch(r *http.Request, l *lane, clientID, address string, known bool) (*outbound.Response, error) {
 	u, err := url.Parse(address)
-	if err != nil || !origin.IsPlain(u) || !s.ClientHosts.admits(address) {
+	if err != nil || !s.ClientHosts.admits(address) {
 		return nil, errors.New("the host is not admitted")
 	}
 	if _, ok := s.limits.fetch.AllowIP(r); !ok {
@@ -108,8 +107,7 @@ func (s *Server) fetch(r *http.Request, l *lane, clientID, address string, known
 	if !known {
 		to = origin.Host(u) + ":" + u.Port()
 	}
-	ctx := context.WithoutCancel(r.Context()) // others may wait for the same
-	leave, err := l.enter(ctx, from, to)
+	leave, err := l.enter(from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +115,8 @@ func (s *Server) fetch(r *http.Request, l *lane, clientID, address string, known
 	if !l.mayAsk(clientID, from, to) {
 		return nil, errBusy
 	}
-	resp, err := s.Outbound.Get(ctx, address, "application/json", maxMetadata)
+	// Others may wait for the same answer.
+	resp, err := s.Outbound.Get(context.WithoutCancel(r.Context()), address, "application/json", maxMetadata)
 	if err == nil && (resp.Status >= http.StatusInternalServerError || resp.Status == http.StatusTooManyRequests) {
 		return nil, fmt.Errorf("%s answers %d", u.Host, resp.Status)
 	}

@@ -3,7 +3,6 @@ package oauth
 import (
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/ory/fosite"
@@ -91,9 +90,9 @@ func (s *Server) mayAskAbout(ctx context.Context, who *client, g *grantState) (b
 	if who.row.ID == g.clientID {
 		return true, nil
 	}
-	if who.row.Kind != kindMade || who.row.organization() != g.orgID {
+	if who.row.Kind != kindMade {
 		return false, nil
 	}
 	blocked, err := s.blockedIn(ctx, who.row.ID)
-	return !slices.Contains(blocked, g.orgID), err
+	return letsIn(g.orgID, who.row.organization(), blocked), err
 }

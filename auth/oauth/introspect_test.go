@@ -31,7 +31,7 @@ func (w *world) introspect(authorization, token string, more ...string) (int, ma
 func (w *world) made(org, person string) (id, secret string) {
 	w.t.Helper()
 	ctx := caller.With(w.t.Context(), caller.Caller{Org: org, Person: person, Role: scope.Admin, Via: caller.Browser})
-	secret, app, err := w.server.MakeApp(ctx, NewApp{Name: "Gateway", Redirects: []string{"https://gateway.example/cb"}, Method: byBasic})
+	secret, app, err := w.server.MakeClient(ctx, NewClient{Name: "Gateway", Redirects: []string{"https://gateway.example/cb"}, Method: byBasic})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestABlockedAppAsksInVain(t *testing.T) {
 		if status, got := w.introspect(basic(id, secret), tokens.Access); status != http.StatusOK || got["active"] != want {
 			t.Errorf("%d %v, want %v", status, got, want)
 		}
-		if err := w.server.BlockApp(w.asOwner(), id); err != nil {
+		if err := w.server.BlockClient(w.asOwner(), id); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"gorm.io/gorm/clause"
 
 	"switchboard/auth"
 	"switchboard/internal/audit"
@@ -17,8 +16,8 @@ import (
 	"switchboard/internal/store"
 )
 
-// App is a client as an administrator sees it: one that they made, that is or was connected here, or that they block.
-type App struct {
+// Client is a client as an administrator sees it: one that they made, that is or was connected here, or that they block.
+type Client struct {
 	ID, Name    string
 	Host        string // of the document that its id is the address of, "" without one
 	Made        bool   // by an administrator of this organization
@@ -32,32 +31,26 @@ type App struct {
 	Mark        string    // stands for the present secret, so that it is rotated once; "" without one
 }
 
-// HasSecret reports whether the app authenticates with a secret.
-func (a App) HasSecret() bool { return a.Method == byBasic || a.Method == byPost }
+// HasSecret reports whether the client authenticates with a secret.
+func (c Client) HasSecret() bool { return isSecretMethod(c.Method) }
 
-// NewApp asks for a client of the caller's organization.
-type NewApp struct {
+// NewClient asks for a client of the caller's organization.
+type NewClient struct {
 	Name      string
 	Redirects []string
 	Method    string // none, client_secret_basic, client_secret_post or private_key_jwt
 	JWKSURI   string // https address of its public keys, for private_key_jwt
 }
 
-// AuthMethods are the ways in which a client can authenticate, by the names of RFC 7591.
-func AuthMethods() []string { return slices.Clone(authMethods) }
+// AuthMethods are the ways in which a client can authenticate, by the names of RFC 7591, the most usual first.
+func AuthMethods() []string { return append(slices.Clone(provingMethods), byNothing) }
+
+// ErrSecretChanged is the answer to a rotation of a secret that is not the present one: somebody else was faster, or the
+// same form came twice.
+var ErrSecretChanged = errors.New("the client has had a new secret since this was asked")
 
 // oldSecretLife is how long the old secret goes on after a rotation, so that an app's servers can be given the new one.
 const oldSecretLife = 24 * time.Hour
-
-// clientBlock is a client that an organization does not let in.
-type clientBlock struct {
-	OrgID     store.OrgID
-	ClientID  string
-	PersonID  string
-	CreatedAt store.Time
-}
-
-func (clientBlock) TableName() string { return "client_blocks" }
 
 // admin is the caller, who must be an administrator.
 func admin(ctx context.Context) (caller.Caller, error) {
@@ -68,8 +61,8 @@ func admin(ctx context.Context) (caller.Caller, error) {
 	return c, nil
 }
 
-// Apps lists the clients of the caller's organization, by name.
-func (s *Server) Apps(ctx context.Context) ([]App, error) {
+// Clients lists the clients of the caller's organization, by name.
+func (s *Server) Clients(ctx context.Context) ([]Client, error) {
 	c, err := admin(ctx)
 	if err != nil {
 		return nil, err
@@ -78,28 +71,11 @@ func (s *Server) Apps(ctx context.Context) ([]App, error) {
 	if err := s.Store.DB(ctx).Find(&blocks).Error; err != nil {
 		return nil, fmt.Errorf("reading blocked clients: %w", err)
 	}
-	var counts []struct {
-		ClientID string
-		Live     int
-		UsedAt   store.Time // the last call
-		IssuedAt store.Time // the last token
-	}
-	// A table without a model, so the fence does not see it: the organization is a condition of the query.
-	err = s.Store.DB(store.AllOrgs(ctx, "the organization is a condition")).Table("connections").
-		Select(`client_id, sum(CASE WHEN revoked_at IS NULL THEN 1 ELSE 0 END) AS live, max(used_at) AS used_at,
-			max((SELECT max(g.issued_at) FROM generations g JOIN grants gr ON gr.id = g.grant_id WHERE gr.connection_id = connections.id)) AS issued_at`).
-		Where("org_id = ?", c.Org).Group("client_id").Find(&counts).Error
+	here, err := s.uses(ctx, c.Org)
 	if err != nil {
-		return nil, fmt.Errorf("counting connections: %w", err)
+		return nil, err
 	}
-	live, used, ids := map[string]int{}, map[string]time.Time{}, []string{}
-	for _, n := range counts {
-		live[n.ClientID], used[n.ClientID], ids = n.Live, n.UsedAt.Time, append(ids, n.ClientID)
-		if n.IssuedAt.After(n.UsedAt.Time) {
-			used[n.ClientID] = n.IssuedAt.Time
-		}
-	}
-	blocked := map[string]time.Time{}
+	blocked, ids := map[string]time.Time{}, slices.Collect(maps.Keys(here))
 	for _, b := range blocks {
 		blocked[b.ClientID], ids = b.CreatedAt.Time, append(ids, b.ClientID)
 	}
@@ -107,16 +83,16 @@ func (s *Server) Apps(ctx context.Context) ([]App, error) {
 	if err := s.Store.DB(ctx).Where("org_id = ? OR id IN ?", c.Org, ids).Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("reading clients: %w", err)
 	}
-	out := []App{}
+	out := []Client{}
 	for _, row := range rows {
 		app := row.app()
 		if !app.Made {
-			app.UsedAt = used[row.ID] // elsewhere is not this organization's business
+			app.UsedAt = here[row.ID].last // elsewhere is not this organization's business
 		}
-		app.Connections, app.BlockedAt = live[row.ID], blocked[row.ID]
+		app.Connections, app.BlockedAt = here[row.ID].live, blocked[row.ID]
 		out = append(out, app)
 	}
-	slices.SortFunc(out, func(a, b App) int {
+	slices.SortFunc(out, func(a, b Client) int {
 		if d := strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)); d != 0 {
 			return d
 		}
@@ -125,8 +101,41 @@ func (s *Server) Apps(ctx context.Context) ([]App, error) {
 	return out, nil
 }
 
-func (r *clientRow) app() App {
-	app := App{
+// use is what an organization makes of a client.
+type use struct {
+	live int       // connections
+	last time.Time // call or token
+}
+
+// uses are those of an organization, by client.
+func (s *Server) uses(ctx context.Context, org string) (map[string]use, error) {
+	var rows []struct {
+		ClientID string
+		Live     int
+		UsedAt   store.Time // the last call
+		IssuedAt store.Time // the last token
+	}
+	// A table without a model, so the fence does not see it: the organization is a condition of the query.
+	err := s.Store.DB(store.AllOrgs(ctx, "the organization is a condition")).Table("connections").
+		Select(`client_id, sum(CASE WHEN revoked_at IS NULL THEN 1 ELSE 0 END) AS live, max(used_at) AS used_at,
+			max((SELECT max(g.issued_at) FROM generations g JOIN grants gr ON gr.id = g.grant_id WHERE gr.connection_id = connections.id)) AS issued_at`).
+		Where("org_id = ?", org).Group("client_id").Find(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("counting connections: %w", err)
+	}
+	out := map[string]use{}
+	for _, row := range rows {
+		u := use{row.Live, row.UsedAt.Time}
+		if row.IssuedAt.After(u.last) {
+			u.last = row.IssuedAt.Time
+		}
+		out[row.ClientID] = u
+	}
+	return out, nil
+}
+
+func (r *clientRow) app() Client {
+	app := Client{
 		ID: r.ID, Name: r.Name, Host: auth.DocumentHost(r.ID), Made: r.Kind == kindMade, Method: r.AuthMethod,
 		CreatedAt: r.CreatedAt.Time, UsedAt: r.UsedAt.Time, Redirects: r.redirects(), Mark: r.mark(),
 	}
@@ -136,17 +145,17 @@ func (r *clientRow) app() App {
 	return app
 }
 
-// MakeApp makes a client of the caller's organization and returns its secret, "" for one without; it is not kept.
-func (s *Server) MakeApp(ctx context.Context, n NewApp) (string, App, error) {
+// MakeClient makes a client of the caller's organization and returns its secret, "" for one without; it is not kept.
+func (s *Server) MakeClient(ctx context.Context, n NewClient) (string, Client, error) {
 	c, err := admin(ctx)
 	if err != nil {
-		return "", App{}, err
+		return "", Client{}, err
 	}
 	m := clientMetadata{ClientName: cleanName(n.Name), RedirectURIs: n.Redirects, AuthMethod: n.Method, JWKSURI: strings.TrimSpace(n.JWKSURI)}
 	if err := s.checkMade(&m); err != nil {
-		return "", App{}, err
+		return "", Client{}, err
 	}
-	row := newClientRow(m, kindMade)
+	row := newClientRow(store.NewID("cli"), kindMade, m)
 	row.OrgID = &c.Org
 	secret := s.giveSecret(&row)
 	err = s.Store.Tx(ctx, func(ctx context.Context) error {
@@ -156,7 +165,7 @@ func (s *Server) MakeApp(ctx context.Context, n NewApp) (string, App, error) {
 		return s.Audit.Append(ctx, audit.Record{Action: audit.ClientCreate, Outcome: audit.OK, Subject: row.ID, Detail: map[string]any{"app": row.Name, "method": row.AuthMethod}})
 	})
 	if err != nil {
-		return "", App{}, err
+		return "", Client{}, err
 	}
 	return secret, row.app(), nil
 }
@@ -182,20 +191,20 @@ func (s *Server) checkMade(m *clientMetadata) error {
 			return wrong("redirects", fmt.Sprintf("The redirect URI %.200s %s.", uri, reason))
 		}
 	}
-	var bad *badMetadata
-	if err := errors.Join(m.checkKeys(), s.checkKeysHost(*m)); errors.As(err, &bad) {
+	err := m.checkKeys(s.ClientHosts)
+	if bad := (*badMetadata)(nil); errors.As(err, &bad) {
 		return wrong("jwks_uri", bad.problem)
 	}
-	return nil
+	return err
 }
 
 // RotateSecret gives a client that the organization made a new secret and returns it. The one before, which mark stands
-// for, goes on for a day, or ends at once when it got out. Where that is not the present one any more, somebody else was
-// faster or a form came twice, and a conflict is answered: the secret that was just handed out must not die of it.
-func (s *Server) RotateSecret(ctx context.Context, id, mark string, leaked bool) (string, App, error) {
+// for, goes on for a day, or ends at once when it got out. Where that is not the present one any more the
+// answer is ErrSecretChanged: the secret that was just handed out must not die of a form that came twice.
+func (s *Server) RotateSecret(ctx context.Context, id, mark string, leaked bool) (string, Client, error) {
 	c, err := admin(ctx)
 	if err != nil {
-		return "", App{}, err
+		return "", Client{}, err
 	}
 	var row clientRow
 	secret := ""
@@ -208,7 +217,7 @@ func (s *Server) RotateSecret(ctx context.Context, id, mark string, leaked bool)
 			return fmt.Errorf("reading a client: %w", err)
 		}
 		if row.mark() != mark {
-			return fault.New(fault.IdempotencyConflict, "The app has had a new secret since this was asked. Look at it again.")
+			return ErrSecretChanged
 		}
 		row.OldSecretHash, row.OldSecretUntil = row.SecretHash, store.Now().Add(oldSecretLife)
 		if leaked {
@@ -221,74 +230,7 @@ func (s *Server) RotateSecret(ctx context.Context, id, mark string, leaked bool)
 		return s.Audit.Append(ctx, audit.Record{Action: audit.ClientRotate, Outcome: audit.OK, Subject: id, Detail: map[string]any{"app": row.Name, "leaked": leaked}})
 	})
 	if err != nil {
-		return "", App{}, err
+		return "", Client{}, err
 	}
 	return secret, row.app(), nil
-}
-
-// BlockApp keeps a client out of the caller's organization and ends its connections there; their tokens are dead with
-// their next use. Blocking again is fine.
-func (s *Server) BlockApp(ctx context.Context, id string) error {
-	return s.changeApp(ctx, id, func(ctx context.Context, c caller.Caller, row *clientRow) error {
-		made := s.Store.DB(ctx).Clauses(clause.OnConflict{DoNothing: true}).
-			Create(&clientBlock{OrgID: store.OrgID(c.Org), ClientID: id, PersonID: c.Person, CreatedAt: store.Now()})
-		if made.Error != nil {
-			return fmt.Errorf("blocking a client: %w", made.Error)
-		}
-		ended, err := s.Store.Exec(ctx, `UPDATE connections SET revoked_at = ?, revoked_reason = ? WHERE org_id = ? AND client_id = ? AND revoked_at IS NULL`,
-			store.Now(), auth.ByBlock, c.Org, id)
-		if err != nil {
-			return fmt.Errorf("ending a client's connections: %w", err)
-		}
-		if made.RowsAffected == 0 && ended == 0 {
-			return nil
-		}
-		return s.Audit.Append(ctx, audit.Record{Action: audit.ClientBlock, Outcome: audit.OK, Subject: id, Detail: map[string]any{"app": row.Name, "connections": ended}})
-	})
-}
-
-// UnblockApp lets a client ask people of the caller's organization again. What was ended stays ended.
-func (s *Server) UnblockApp(ctx context.Context, id string) error {
-	return s.changeApp(ctx, id, func(ctx context.Context, _ caller.Caller, row *clientRow) error {
-		gone := s.Store.DB(ctx).Where("client_id = ?", id).Delete(&clientBlock{})
-		if gone.Error != nil {
-			return fmt.Errorf("letting a client in: %w", gone.Error)
-		}
-		if gone.RowsAffected == 0 {
-			return nil
-		}
-		return s.Audit.Append(ctx, audit.Record{Action: audit.ClientUnblock, Outcome: audit.OK, Subject: id, Detail: map[string]any{"app": row.Name}})
-	})
-}
-
-// changeApp has an administrator change something about a client that the organization has to do with. Its row is held
-// meanwhile; to anybody else the client does not exist.
-func (s *Server) changeApp(ctx context.Context, id string, change func(ctx context.Context, c caller.Caller, row *clientRow) error) error {
-	c, err := admin(ctx)
-	if err != nil {
-		return err
-	}
-	return s.Store.Tx(ctx, func(ctx context.Context) error {
-		var row clientRow
-		err := s.Store.Locked(store.AllOrgs(ctx, "the organization is a condition")).
-			Where("org_id = ? OR EXISTS (SELECT 1 FROM connections c WHERE c.client_id = clients.id AND c.org_id = ?) OR EXISTS (SELECT 1 FROM client_blocks b WHERE b.client_id = clients.id AND b.org_id = ?)", c.Org, c.Org, c.Org).
-			Take(&row, "id = ?", id).Error
-		if store.IsNotFound(err) {
-			return fault.New(fault.NotFound, "There is no such app here.")
-		}
-		if err != nil {
-			return fmt.Errorf("reading a client: %w", err)
-		}
-		return change(ctx, c, &row)
-	})
-}
-
-// blockedIn lists the organizations that do not let a client in.
-func (s *Server) blockedIn(ctx context.Context, clientID string) ([]string, error) {
-	var orgs []string
-	err := s.Store.DB(store.AllOrgs(ctx, "who lets a client in, for its person to see")).Model(&clientBlock{}).Where("client_id = ?", clientID).Pluck("org_id", &orgs).Error
-	if err != nil {
-		return nil, fmt.Errorf("reading who blocks a client: %w", err)
-	}
-	return orgs, nil
 }

@@ -28,9 +28,9 @@ func (w *world) asNeighbour() context.Context {
 	return caller.With(w.t.Context(), caller.Caller{Org: w.otherOrg.ID, Person: w.neighbour.ID, Role: scope.Owner, Via: caller.Browser})
 }
 
-func (w *world) apps(ctx context.Context) []App {
+func (w *world) apps(ctx context.Context) []Client {
 	w.t.Helper()
-	apps, err := w.server.Apps(ctx)
+	apps, err := w.server.Clients(ctx)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -39,12 +39,12 @@ func (w *world) apps(ctx context.Context) []App {
 
 func TestAnAppThatAnAdministratorMakesSignsInPeopleOfTheirOrganizationOnly(t *testing.T) {
 	w := newWorld(t)
-	secret, app, err := w.server.MakeApp(w.as(scope.Admin), NewApp{Name: " Booking\u202e ", Redirects: []string{redirect}, Method: byPost})
+	secret, app, err := w.server.MakeClient(w.as(scope.Admin), NewClient{Name: " Booking\u202e ", Redirects: []string{redirect}, Method: byPost})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := App{ID: app.ID, Name: "Booking", Made: true, Method: byPost, Redirects: []string{redirect}}
-	if diff := cmp.Diff(want, app, cmpopts.IgnoreFields(App{}, "CreatedAt", "Mark")); diff != "" {
+	want := Client{ID: app.ID, Name: "Booking", Made: true, Method: byPost, Redirects: []string{redirect}}
+	if diff := cmp.Diff(want, app, cmpopts.IgnoreFields(Client{}, "CreatedAt", "Mark")); diff != "" {
 		t.Error(diff)
 	}
 	tokens := w.exchange(w.codeFor(app.ID, "org:read"), "client_id", app.ID, "client_secret", secret)
@@ -52,7 +52,7 @@ func TestAnAppThatAnAdministratorMakesSignsInPeopleOfTheirOrganizationOnly(t *te
 		t.Fatalf("%+v", tokens)
 	}
 	want.Connections = 1
-	if diff := cmp.Diff([]App{want}, w.apps(w.as(scope.Owner)), cmpopts.IgnoreFields(App{}, "CreatedAt", "UsedAt", "Mark")); diff != "" {
+	if diff := cmp.Diff([]Client{want}, w.apps(w.as(scope.Owner)), cmpopts.IgnoreFields(Client{}, "CreatedAt", "UsedAt", "Mark")); diff != "" {
 		t.Error(diff)
 	}
 	if got := w.apps(w.asNeighbour()); len(got) != 0 {
@@ -79,7 +79,7 @@ func TestTheListOfAppsTellsWhenEachCameAndWasUsedLast(t *testing.T) {
 		w.codeFor(w.stranger, "org:read") // allowed, and never used
 		tokens := w.tokens("org:read")
 		used := time.Now().UTC()
-		want := []App{
+		want := []Client{
 			{ID: w.desktop, Name: "Desktop", Method: byNothing, Redirects: []string{"http://127.0.0.1/callback"}, Connections: 1, CreatedAt: came, UsedAt: used},
 			{ID: w.stranger, Name: "Stranger", Method: byNothing, Redirects: []string{"http://127.0.0.1/callback"}, Connections: 1, CreatedAt: came},
 		}
@@ -100,22 +100,22 @@ func TestOnlyAnAdministratorManagesApps(t *testing.T) {
 	id, _ := w.made(w.org.ID, w.owner.ID)
 	theirs, _ := w.made(w.otherOrg.ID, w.neighbour.ID)
 	for _, ctx := range []context.Context{t.Context(), w.as(scope.Member), w.as(scope.Viewer)} {
-		_, list := w.server.Apps(ctx)
-		_, _, make := w.server.MakeApp(ctx, NewApp{Name: "x", Redirects: []string{redirect}, Method: byBasic})
+		_, list := w.server.Clients(ctx)
+		_, _, make := w.server.MakeClient(ctx, NewClient{Name: "x", Redirects: []string{redirect}, Method: byBasic})
 		_, _, rotate := w.server.RotateSecret(ctx, id, "", false)
-		for _, err := range []error{list, make, rotate, w.server.BlockApp(ctx, id), w.server.UnblockApp(ctx, id)} {
+		for _, err := range []error{list, make, rotate, w.server.BlockClient(ctx, id), w.server.UnblockClient(ctx, id)} {
 			if !fault.Is(err, fault.Forbidden) {
 				t.Errorf("%v", err)
 			}
 		}
 	}
 	_, _, err := w.server.RotateSecret(w.asOwner(), id, "", false)
-	if !fault.Is(err, fault.IdempotencyConflict) {
+	if !errors.Is(err, ErrSecretChanged) {
 		t.Errorf("of a secret that is not the present one: %v", err)
 	}
 	for _, foreign := range []string{theirs, w.desktop, "cli_nobody", ""} {
 		_, _, rotate := w.server.RotateSecret(w.asOwner(), foreign, "", true)
-		for _, err := range []error{rotate, w.server.BlockApp(w.asOwner(), foreign), w.server.UnblockApp(w.asOwner(), foreign)} {
+		for _, err := range []error{rotate, w.server.BlockClient(w.asOwner(), foreign), w.server.UnblockClient(w.asOwner(), foreign)} {
 			if !fault.Is(err, fault.NotFound) {
 				t.Errorf("%q: %v", foreign, err)
 			}
@@ -126,19 +126,19 @@ func TestOnlyAnAdministratorManagesApps(t *testing.T) {
 func TestAnAppThatIsTypedWrongIsRefusedWithItsField(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct {
-		app   NewApp
+		app   NewClient
 		field string
 	}{
-		{NewApp{Name: " \u202e", Redirects: []string{redirect}, Method: byBasic}, "name"},
-		{NewApp{Name: "x", Method: byNothing}, "redirects"},
-		{NewApp{Name: "x", Redirects: []string{"javascript:1"}, Method: byBasic}, "redirects"},
-		{NewApp{Name: "x", Redirects: make([]string, 21), Method: byBasic}, "redirects"},
-		{NewApp{Name: "x", Redirects: []string{redirect}, Method: "x"}, "method"},
-		{NewApp{Name: "x", Redirects: []string{redirect}}, "method"},
-		{NewApp{Name: "x", Redirects: []string{redirect}, Method: byKey}, "jwks_uri"},
-		{NewApp{Name: "x", Redirects: []string{redirect}, Method: byKey, JWKSURI: "http://x.example"}, "jwks_uri"},
+		{NewClient{Name: " \u202e", Redirects: []string{redirect}, Method: byBasic}, "name"},
+		{NewClient{Name: "x", Method: byNothing}, "redirects"},
+		{NewClient{Name: "x", Redirects: []string{"javascript:1"}, Method: byBasic}, "redirects"},
+		{NewClient{Name: "x", Redirects: make([]string, 21), Method: byBasic}, "redirects"},
+		{NewClient{Name: "x", Redirects: []string{redirect}, Method: "x"}, "method"},
+		{NewClient{Name: "x", Redirects: []string{redirect}}, "method"},
+		{NewClient{Name: "x", Redirects: []string{redirect}, Method: byKey}, "jwks_uri"},
+		{NewClient{Name: "x", Redirects: []string{redirect}, Method: byKey, JWKSURI: "http://x.example"}, "jwks_uri"},
 	} {
-		_, _, err := w.server.MakeApp(w.asOwner(), c.app)
+		_, _, err := w.server.MakeClient(w.asOwner(), c.app)
 		var f *fault.Error
 		if !errors.As(err, &f) || f.Code != fault.InvalidRequest || f.Details["field"] != c.field {
 			t.Errorf("%+v: %v", c.app, err)
@@ -160,7 +160,7 @@ func TestARotatedSecretWorksAtOnceAndTheOldOneForADayUnlessItLeaked(t *testing.T
 	if err != nil || time.Until(app.OldUntil) < 23*time.Hour {
 		t.Fatalf("%+v %v", app, err)
 	}
-	if _, _, err := w.server.RotateSecret(w.asOwner(), id, mark, true); !fault.Is(err, fault.IdempotencyConflict) {
+	if _, _, err := w.server.RotateSecret(w.asOwner(), id, mark, true); !errors.Is(err, ErrSecretChanged) {
 		t.Errorf("the same form again: %v", err)
 	}
 	if !works(first) || !works(second) {
@@ -188,7 +188,7 @@ func TestABlockedAppIsDeadAtOnceAndAsksInVain(t *testing.T) {
 	open := w.mustBegin(query(w.desktop, "scope", "org:read"))
 	unused := w.code("org:read")
 	replica := w.replica()
-	if err := w.server.BlockApp(w.as(scope.Admin), w.desktop); err != nil {
+	if err := w.server.BlockClient(w.as(scope.Admin), w.desktop); err != nil {
 		t.Fatal(err)
 	}
 	w.dead("blocked", tokens)
@@ -217,7 +217,7 @@ func TestABlockedAppIsDeadAtOnceAndAsksInVain(t *testing.T) {
 		t.Errorf("the neighbours see %+v", apps)
 	}
 	for range 2 { // again is fine, and says nothing
-		if err := w.server.BlockApp(w.asOwner(), w.desktop); err != nil {
+		if err := w.server.BlockClient(w.asOwner(), w.desktop); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -230,7 +230,7 @@ func TestABlockedAppIsDeadAtOnceAndAsksInVain(t *testing.T) {
 	if err := w.server.Sweep(t.Context()); err != nil || w.count(`SELECT count(*) FROM clients`) != 1 {
 		t.Errorf("a block was swept with its client: %v", err)
 	}
-	if err := w.server.UnblockApp(w.asOwner(), w.desktop); err != nil {
+	if err := w.server.UnblockClient(w.asOwner(), w.desktop); err != nil {
 		t.Fatal(err)
 	}
 	w.tokens("org:read")
@@ -248,7 +248,7 @@ func TestABlockAndAConsentAtOnceLeaveNothingAlive(t *testing.T) {
 		request := w.mustBegin(query(w.desktop, "scope", "org:read"))
 		codes := trial.Parallel(2, func(i int) string {
 			if i == 0 {
-				if err := w.server.BlockApp(w.asOwner(), w.desktop); err != nil {
+				if err := w.server.BlockClient(w.asOwner(), w.desktop); err != nil {
 					t.Error(err)
 				}
 				return ""
@@ -267,7 +267,7 @@ func TestABlockAndAConsentAtOnceLeaveNothingAlive(t *testing.T) {
 				t.Errorf("round %d: %+v", i, got)
 			}
 		}
-		if err := w.server.UnblockApp(w.asOwner(), w.desktop); err != nil {
+		if err := w.server.UnblockClient(w.asOwner(), w.desktop); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -91,7 +91,7 @@ func (s *Server) serverMetadata() serverMetadata {
 		Issuer: s.Issuer, AuthorizationEndpoint: s.Issuer + "/oauth/authorize", TokenEndpoint: s.Issuer + "/oauth/token",
 		RegistrationEndpoint: s.Issuer + "/oauth/register", RevocationEndpoint: s.Issuer + "/oauth/revoke", IntrospectionEndpoint: s.Issuer + "/oauth/introspect",
 		ScopesSupported: s.Scopes.Known(), ResponseTypes: []string{"code"}, ResponseModes: []string{"query"}, GrantTypes: grantTypes,
-		ChallengeMethods: []string{"S256"}, TokenAuthMethods: authMethods, RevocationAuthMethods: authMethods, IntrospectionMethods: authMethods[1:],
+		ChallengeMethods: []string{"S256"}, TokenAuthMethods: authMethods, RevocationAuthMethods: authMethods, IntrospectionMethods: provingMethods,
 		TokenAuthAlgs: algs, RevocationAuthAlgs: algs, IntrospectionAlgs: algs,
 		DocumentsSupported: true, IssParameterSupported: true,
 	}

@@ -1,7 +1,7 @@
 // Package oauth is the issuer: an OAuth 2.1 authorization server on ory/fosite. It renders no HTML; consent-ui asks
 // the person and calls Begin, Pending and Decide.
 //
-// Fosite parses and checks requests, authenticates clients, dispatches grants and writes token answers. What it
+// Fosite parses and checks requests, dispatches grants and writes token answers. What it
 // leaves to its user, or does in a way that loses sessions, is here: redirect matching for loopback clients
 // (RFC 8252), resource indicators (RFC 8707), issuer identification (RFC 9207), one-use codes with PKCE (code.go)
 // and the rotation of refresh tokens with one successor (refresh.go). Both grants are fosite handlers of ours,
@@ -206,10 +206,10 @@ func (s *Server) Sweep(ctx context.Context) error {
 		{`DELETE FROM connections WHERE created_at < ? AND NOT EXISTS (SELECT 1 FROM grants g WHERE g.connection_id = connections.id)`, []any{day}},
 		{`DELETE FROM client_assertions WHERE expires_at < ?`, []any{now}},
 		{`UPDATE clients SET old_secret_hash = '', old_secret_until = NULL WHERE old_secret_until < ?`, []any{now}},
-		{`DELETE FROM clients WHERE (used_at IS NULL AND created_at < ? OR used_at < ?) AND kind <> 'made'
+		{`DELETE FROM clients WHERE (used_at IS NULL AND created_at < ? OR used_at < ?) AND kind <> ?
 			AND NOT EXISTS (SELECT 1 FROM connections c WHERE c.client_id = clients.id)
 			AND NOT EXISTS (SELECT 1 FROM client_blocks b WHERE b.client_id = clients.id)
-			AND NOT EXISTS (SELECT 1 FROM consent_requests r WHERE r.client_id = clients.id)`, []any{day, now.Add(-clientMemory)}},
+			AND NOT EXISTS (SELECT 1 FROM consent_requests r WHERE r.client_id = clients.id)`, []any{day, now.Add(-clientMemory), kindMade}},
 	} {
 		if _, err := s.Store.Exec(ctx, step.query, step.args...); err != nil {
 			return err

@@ -28,16 +28,17 @@ type registered struct {
 
 // register serves /oauth/register (RFC 7591).
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
-	m, err := readRegistration(r)
-	if err == nil {
-		err = s.checkKeysHost(m)
-	}
+	m, err := readRegistration(r, s.ClientHosts)
 	var bad *badMetadata
-	if errors.As(err, &bad) {
+	switch {
+	case errors.As(err, &bad):
 		writeError(w, http.StatusBadRequest, bad.code, bad.problem)
 		return
+	case err != nil:
+		s.writeFailure(w, r, err)
+		return
 	}
-	row := newClientRow(m, kindRegistered)
+	row := newClientRow(store.NewID("cli"), kindRegistered, m)
 	out := registered{ClientID: row.ID, IssuedAt: row.CreatedAt.Unix(), clientMetadata: m, GrantTypes: grantTypes, ResponseTypes: []string{"code"}}
 	if out.Secret = s.giveSecret(&row); out.Secret != "" {
 		out.SecretExpires = new(int64)
@@ -51,23 +52,15 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	web.JSON(w, http.StatusCreated, out)
 }
 
-// checkKeysHost refuses keys at a host that the operator does not admit, before somebody waits for them.
-func (s *Server) checkKeysHost(m clientMetadata) error {
-	if m.JWKSURI != "" && !s.ClientHosts.admits(m.JWKSURI) {
-		return invalidMetadata("The host of jwks_uri is not one that this server fetches from.")
-	}
-	return nil
-}
-
-// newClientRow is a client with an id of ours.
-func newClientRow(m clientMetadata, kind string) clientRow {
+// newClientRow is a client with what it says of itself.
+func newClientRow(id, kind string, m clientMetadata) clientRow {
 	uris, _ := json.Marshal(m.RedirectURIs)
 	said := m
 	said.JWKS = nil // it has a column of its own
 	kept, _ := json.Marshal(said)
 	now := store.Now()
 	row := clientRow{
-		ID: store.NewID("cli"), Kind: kind, Name: m.ClientName, RedirectURIs: string(uris), Metadata: string(kept), CreatedAt: now,
+		ID: id, Kind: kind, Name: m.ClientName, RedirectURIs: string(uris), Metadata: string(kept), CreatedAt: now,
 		AuthMethod: m.AuthMethod, JWKS: string(m.JWKS), JWKSURI: m.JWKSURI,
 	}
 	if len(m.JWKS) > 0 {
@@ -76,7 +69,7 @@ func newClientRow(m clientMetadata, kind string) clientRow {
 	return row
 }
 
-func readRegistration(r *http.Request) (clientMetadata, error) {
+func readRegistration(r *http.Request, hosts HostPolicy) (clientMetadata, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return clientMetadata{}, invalidMetadata("Send the registration as application/json.")
 	}
@@ -96,12 +89,12 @@ func readRegistration(r *http.Request) (clientMetadata, error) {
 	if err != nil {
 		return m, err
 	}
-	return m, m.checkRegistration()
+	return m, m.checkRegistration(hosts)
 }
 
 // checkRegistration settles how the client will authenticate and refuses what cannot be served. One redirect URI that
 // is refused refuses the registration: a client finds out now rather than when a person waits.
-func (m *clientMetadata) checkRegistration() error {
+func (m *clientMetadata) checkRegistration(hosts HostPolicy) error {
 	for i, uri := range m.RedirectURIs {
 		if reason := registrable(uri); reason != "" {
 			return invalidRedirects("redirect_uris[%d] %s.", i, reason)
@@ -117,5 +110,5 @@ func (m *clientMetadata) checkRegistration() error {
 	if !slices.Contains(authMethods, m.AuthMethod) {
 		return invalidMetadata("token_endpoint_auth_method must be one of %s.", strings.Join(authMethods, ", "))
 	}
-	return m.checkKeys()
+	return m.checkKeys(hosts)
 }

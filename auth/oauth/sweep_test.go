@@ -87,7 +87,7 @@ func TestAfterAMonthAClientOfAnyKindIsThereIfItLives(t *testing.T) {
 			return w.vendor.document("/" + name + "/client.json"), byItself
 		}, false},
 		"of an administrator": {func(string) (string, func(string, url.Values) answer) {
-			secret, app, err := w.server.MakeApp(w.asOwner(), NewApp{Name: "Made", Redirects: []string{redirect}, Method: byBasic})
+			secret, app, err := w.server.MakeClient(w.asOwner(), NewClient{Name: "Made", Redirects: []string{redirect}, Method: byBasic})
 			if err != nil {
 				t.Fatal(err)
 			}

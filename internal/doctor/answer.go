@@ -38,7 +38,7 @@ func fetch(client *http.Client, req *http.Request) *answer {
 		a.err = err
 		return a
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
+	defer resp.Body.Close()
 	a.status, a.header, a.tls = resp.StatusCode, resp.Header, resp.TLS
 	a.body, a.err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if a.err == nil && time.Since(began) >= client.Timeout {

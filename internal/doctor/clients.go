@@ -40,7 +40,8 @@ const (
 	first    = "2025-03-26"
 )
 
-// Clients are those that README.md names, and the kinds of client beside them.
+// Clients are those whose way in differs: vendors that publish documents, those that register and in which shape, pages,
+// the newest and the oldest revision, and a script. What connects as one of them does is not here once more.
 func Clients() []Client {
 	return []Client{
 		{

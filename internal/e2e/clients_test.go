@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 )
 
 // onBothFor is onBoth for servers that fetch from a vendor.
@@ -74,10 +73,9 @@ func TestADocumentThatGoesAwayEndsNothingAndABadOneIsAPage(t *testing.T) {
 		if got, _ := s.tool(t, next.access, "get_organization", map[string]any{}); got.status != http.StatusOK {
 			t.Errorf("with the vendor away a call answered %d", got.status)
 		}
-		started := time.Now()
 		got := p.get(s.attempt(v.URL+"/other.json", "").url)
-		if got.status != http.StatusServiceUnavailable || got.header.Get("Location") != "" || time.Since(started) > 6*time.Second {
-			t.Errorf("a document of nobody: %d after %s", got.status, time.Since(started))
+		if got.status != http.StatusServiceUnavailable || got.header.Get("Location") != "" {
+			t.Errorf("a document of nobody: %d", got.status)
 		}
 		if got := do(t, http.DefaultClient, formPost(t, s.url+"/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}, "client_id": {v.URL + "/other.json"}})); got.status != http.StatusUnauthorized || got.json(t)["error"] != "invalid_client" {
 			t.Errorf("and its tokens: %d %s", got.status, got.body)
@@ -87,10 +85,9 @@ func TestADocumentThatGoesAwayEndsNothingAndABadOneIsAPage(t *testing.T) {
 
 // The spellings in which a link could lead the server into itself or its network, at the built binary.
 func TestTheServerFetchesNothingFromItsOwnNetwork(t *testing.T) {
+	v := newVendor(t) // on loopback, trusted, and nobody said that it may be reached
+	v.publish("/client.json", "Inside", redirect)
 	onBoth(t, func(t *testing.T, s *server) {
-		v := newVendor(t) // on loopback, and nobody said that it may be reached
-		asked := 0
-		v.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ })
 		port := strings.TrimPrefix(v.URL, "https://127.0.0.1")
 		p := newScript(t, s, owner)
 		for _, host := range []string{"127.0.0.1", "localhost", "127.1", "0x7f000001", "2130706433", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "169.254.169.254", "[fd00:ec2::254]"} {
@@ -99,10 +96,10 @@ func TestTheServerFetchesNothingFromItsOwnNetwork(t *testing.T) {
 				t.Errorf("%s: %d", host, got.status)
 			}
 		}
-		if asked != 0 {
-			t.Errorf("%d requests arrived", asked)
+		if n := v.dialled.Load(); n != 0 {
+			t.Errorf("%d connections arrived", n)
 		}
-	})
+	}, v.trusted(t)[1])
 }
 
 func TestAnAppOfTheOrganizationKeepsASecretAsksAboutTokensAndIsBlocked(t *testing.T) {
@@ -122,10 +119,10 @@ func TestAnAppOfTheOrganizationKeepsASecretAsksAboutTokensAndIsBlocked(t *testin
 			t.Errorf("without the secret: %d", got.status)
 		}
 		form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {a.verifier}, "redirect_uri": {redirect}}
-		tokens := readTokens(t, s.asApp(t, "/oauth/token", id, secret, form))
+		tokens := readTokens(t, s.postAs(t, "/oauth/token", id, secret, form))
 		other := p.connect(s.register(t, "Desktop", redirect), "org:read")
 		for _, token := range []string{tokens.access, other.access, other.refresh} {
-			if got := s.asApp(t, "/oauth/introspect", id, secret, url.Values{"token": {token}}); got.status != http.StatusOK || got.json(t)["active"] != true {
+			if got := s.postAs(t, "/oauth/introspect", id, secret, url.Values{"token": {token}}); got.status != http.StatusOK || got.json(t)["active"] != true {
 				t.Errorf("introspection: %d %s", got.status, got.body)
 			}
 		}
@@ -146,8 +143,8 @@ func TestAnAppOfTheOrganizationKeepsASecretAsksAboutTokensAndIsBlocked(t *testin
 	})
 }
 
-// asApp posts a form with the app's secret in the header.
-func (s *server) asApp(t *testing.T, path, id, secret string, form url.Values) answer {
+// postAs posts a form with the app's secret in the header.
+func (s *server) postAs(t *testing.T, path, id, secret string, form url.Values) answer {
 	t.Helper()
 	req := formPost(t, s.url+path, form)
 	req.SetBasicAuth(url.QueryEscape(id), url.QueryEscape(secret))

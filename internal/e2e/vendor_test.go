@@ -5,17 +5,20 @@ package e2e
 import (
 	"encoding/json"
 	"encoding/pem"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
 // vendor is an https host on which somebody publishes documents about their clients.
 type vendor struct {
 	*httptest.Server
+	dialled   atomic.Int64 // connections, whatever came of them
 	mu        sync.Mutex
 	documents map[string]any
 }
@@ -23,7 +26,7 @@ type vendor struct {
 func newVendor(t *testing.T) *vendor {
 	t.Helper()
 	v := &vendor{documents: map[string]any{}}
-	v.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	v.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		if v.documents[r.URL.Path] == nil {
@@ -33,6 +36,12 @@ func newVendor(t *testing.T) *vendor {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		_ = json.NewEncoder(w).Encode(v.documents[r.URL.Path])
 	}))
+	v.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			v.dialled.Add(1)
+		}
+	}
+	v.StartTLS()
 	t.Cleanup(v.Close)
 	return v
 }

@@ -84,7 +84,6 @@ func New(cfg Config) *Client {
 	}
 	dialer := &net.Dialer{Timeout: c.cfg.Timeout, Control: c.control, Resolver: cfg.Resolver}
 	c.http = &http.Client{
-		Timeout: c.cfg.Timeout,
 		Transport: &http.Transport{
 			Proxy:                  nil, // a proxy would do the dialling, and the guard would judge the proxy
 			DialContext:            dialer.DialContext,
@@ -143,6 +142,8 @@ type Response struct {
 
 // Get fetches an https URL. Whoever reads an error must not pass it on to who chose the URL: it tells what is reachable.
 func (c *Client) Get(ctx context.Context, address, accept string, maxBytes int64) (*Response, error) {
+	ctx, stop := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, errors.New("the address is not a URL")
@@ -163,6 +164,11 @@ func (c *Client) Get(ctx context.Context, address, accept string, maxBytes int64
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer of %s: %w", req.URL.Host, err)
+	}
+	if err := ctx.Err(); err != nil {
+		// We hang up with a TLS alert, and a server that takes it for the end of its work may still finish its answer
+		// before the connection is closed: it looks whole and is not.
+		return nil, fmt.Errorf("waiting for %s: %w", req.URL.Host, err)
 	}
 	if int64(len(body)) > maxBytes {
 		return nil, ErrTooLarge

@@ -226,9 +226,12 @@ func TestAnAnswerHasASizeATimeAndNoNextPlace(t *testing.T) {
 			t.Errorf("%s: %+v %v", path, got, err)
 		}
 	}
-	for _, path := range []string{"/silent", "/slow"} {
-		if got, err := within(500*time.Millisecond).Get(t.Context(), c.server.URL+path, "*/*", 1000); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %+v %v", path, got, err)
+	// Both end when they see us hang up, and may then look as if they had answered: that is a matter of microseconds.
+	for range 10 {
+		for _, path := range []string{"/silent", "/slow"} {
+			if got, err := within(100*time.Millisecond).Get(t.Context(), c.server.URL+path, "*/*", 1000); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %+v %v", path, got, err)
+			}
 		}
 	}
 	got, err := within(ample).Get(t.Context(), c.server.URL+"/redirect", "*/*", 1000)

@@ -36,8 +36,14 @@ const (
 )
 
 // HostPolicy says which hosts a client's document may be on. Patterns are host names; "*.example.com" is every name
-// below example.com. Deny wins; where Allow is empty every other host is admitted.
+// below example.com, and "*" every name. Deny wins; where Allow is empty every other host is admitted.
 type HostPolicy struct{ Allow, Deny []string }
+
+// admitsNone reports whether no document is taken at all. The metadata does not offer it then: a client that has a
+// document and reads that it may use it does not register when it fails.
+func (p HostPolicy) admitsNone() bool {
+	return slices.ContainsFunc(p.Deny, func(pattern string) bool { return strings.TrimSpace(pattern) == "*" })
+}
 
 // admits judges the host of a document's URL.
 func (p HostPolicy) admits(id string) bool {
@@ -50,7 +56,7 @@ func (p HostPolicy) admits(id string) bool {
 		return slices.ContainsFunc(list, func(pattern string) bool {
 			pattern = strings.ToLower(strings.TrimSpace(pattern))
 			below, wild := strings.CutPrefix(pattern, "*")
-			return host == pattern || wild && strings.HasPrefix(below, ".") && strings.HasSuffix(host, below)
+			return host == pattern || pattern == "*" || wild && strings.HasPrefix(below, ".") && strings.HasSuffix(host, below)
 		})
 	}
 	return !on(p.Deny) && (len(p.Allow) == 0 || on(p.Allow))

@@ -346,7 +346,8 @@ func TestTheOperatorSaysWhichHostsMayPublish(t *testing.T) {
 		{nil, []string{"*.example.com"}, "https://a.example.com/x", false},
 		{nil, []string{"evil.example"}, "https://evil.example./x", false},
 		{[]string{"a.example"}, []string{"a.example"}, "https://a.example/x", false},
-		{[]string{"*"}, nil, "https://a.example/x", false},
+		{[]string{"*"}, nil, "https://a.example/x", true},
+		{nil, []string{" * "}, "https://a.example/x", false},
 		{nil, []string{"evil.example"}, "https://%EF%BD%85vil.example/x", false},
 		{nil, nil, "https://%zz/x", false},
 	} {
@@ -355,6 +356,15 @@ func TestTheOperatorSaysWhichHostsMayPublish(t *testing.T) {
 		}
 	}
 	w := published(t)
+	for pattern, offered := range map[string]bool{"*": false, "*.example": true} {
+		w.hosts.Deny = []string{pattern}
+		w.serve(w.ring(), lifetimes)
+		if got := w.server.serverMetadata().DocumentsSupported; got != offered {
+			t.Errorf("with %s denied, documents are offered: %v", pattern, got)
+		}
+	}
+	w.hosts.Deny = nil
+	w.serve(w.ring(), lifetimes)
 	id := w.vendor.document("/client.json")
 	answer, err := w.decide(w.mustBegin(query(id)), w.yes("org:read"))
 	if err != nil {

@@ -93,7 +93,7 @@ func (s *Server) serverMetadata() serverMetadata {
 		ScopesSupported: s.Scopes.Known(), ResponseTypes: []string{"code"}, ResponseModes: []string{"query"}, GrantTypes: grantTypes,
 		ChallengeMethods: []string{"S256"}, TokenAuthMethods: authMethods, RevocationAuthMethods: authMethods, IntrospectionMethods: provingMethods,
 		TokenAuthAlgs: algs, RevocationAuthAlgs: algs, IntrospectionAlgs: algs,
-		DocumentsSupported: true, IssParameterSupported: true,
+		DocumentsSupported: !s.ClientHosts.admitsNone(), IssParameterSupported: true,
 	}
 }
 

@@ -33,7 +33,7 @@ type Config struct {
 	Hosts          []string `env:"SWITCHBOARD_HOSTS" help:"Further host names that requests may arrive under, separated by commas."`
 	Origins        []string `env:"SWITCHBOARD_ORIGINS" help:"Further origins whose pages may call /mcp, separated by commas. The own one and loopback ones may."`
 	ClientsAllow   []string `env:"SWITCHBOARD_CLIENTS_ALLOW" help:"Hosts whose Client ID Metadata Documents and keys are accepted, separated by commas; *.example.com is every host below. By default all."`
-	ClientsDeny    []string `env:"SWITCHBOARD_CLIENTS_DENY" help:"Hosts whose Client ID Metadata Documents and keys are refused, separated by commas. Wins over SWITCHBOARD_CLIENTS_ALLOW. Their apps cannot refresh either."`
+	ClientsDeny    []string `env:"SWITCHBOARD_CLIENTS_DENY" help:"Hosts whose Client ID Metadata Documents and keys are refused, separated by commas. Wins over SWITCHBOARD_CLIENTS_ALLOW. Their apps cannot refresh either. * is for a server that cannot reach the internet: apps register themselves then."`
 	OutboundAllow  string   `env:"SWITCHBOARD_OUTBOUND_ALLOW" help:"Addresses and CIDRs that the server may fetch from although they are private, separated by commas: an intranet, a test."`
 	Insecure       bool     `env:"SWITCHBOARD_INSECURE" help:"Start with an http:// URL that is not on this machine. Tokens then travel in clear."`
 	LogLevel       string   `env:"SWITCHBOARD_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Least level of what is logged: debug, info, warn or error."`

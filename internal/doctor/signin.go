@@ -170,7 +170,7 @@ func (r *replay) signInPage(a *answer, cookies int) *Finding {
 	case a.ours() && r.cimd() || r.cimd() && seen.heading != "" && a.status < http.StatusInternalServerError:
 		host, _ := url.Parse(r.client.Document)
 		return a.find("client_document", "the page says "+seen.said()+"; the server could not fetch or use the client's document "+r.client.Document,
-			"Let the server reach https://"+host.Host+" (port 443, outgoing), or check SWITCHBOARD_CLIENTS_ALLOW and SWITCHBOARD_CLIENTS_DENY, then examine again.")
+			"Let the server reach https://"+host.Host+" (port 443, outgoing), or check SWITCHBOARD_CLIENTS_ALLOW and SWITCHBOARD_CLIENTS_DENY. Where it must not go out, set SWITCHBOARD_CLIENTS_DENY=*: clients register themselves then.")
 	case a.status == http.StatusForbidden:
 		return a.forbidden()
 	case a.ours() && seen.heading != "":

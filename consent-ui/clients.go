@@ -41,11 +41,7 @@ type client struct {
 }
 
 func (u *UI) showClients(w http.ResponseWriter, r *http.Request, v *visit) error {
-	var p clientsPage
-	if done := r.URL.Query().Get("done"); slices.Contains([]string{"blocked", "unblocked"}, done) {
-		p.Toast = v.words.T("clients." + done)
-	}
-	return u.renderClients(w, r, v, http.StatusOK, p)
+	return u.renderClients(w, r, v, http.StatusOK, clientsPage{})
 }
 
 func (u *UI) renderClients(w http.ResponseWriter, r *http.Request, v *visit, status int, p clientsPage) error {
@@ -53,9 +49,11 @@ func (u *UI) renderClients(w http.ResponseWriter, r *http.Request, v *visit, sta
 	if err != nil {
 		return err
 	}
-	toast := p.Toast
 	p.frame = u.frame(r, v, v.words.T("clients.title"))
-	p.Toast, p.Seal, p.Methods, p.Discovery = toast, p.seals("clients"), oauth.AuthMethods(), u.Issuer.String()+"/.well-known/oauth-authorization-server"
+	if done := r.URL.Query().Get("done"); slices.Contains([]string{"blocked", "unblocked"}, done) {
+		p.Toast = p.T("clients." + done)
+	}
+	p.Seal, p.Methods, p.Discovery = p.seals("clients"), oauth.AuthMethods(), u.Issuer.String()+"/.well-known/oauth-authorization-server"
 	if p.Form.Method == "" {
 		p.Form.Method = p.Methods[0]
 	}

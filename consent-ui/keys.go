@@ -50,11 +50,7 @@ var (
 )
 
 func (u *UI) showKeys(w http.ResponseWriter, r *http.Request, v *visit) error {
-	p := keysPage{Expires: defaultLifetime}
-	if r.URL.Query().Get("done") == "revoked" {
-		p.Toast = v.words.T("keys.revoked")
-	}
-	return u.renderKeys(w, r, v, http.StatusOK, p)
+	return u.renderKeys(w, r, v, http.StatusOK, keysPage{Expires: defaultLifetime})
 }
 
 func (u *UI) renderKeys(w http.ResponseWriter, r *http.Request, v *visit, status int, p keysPage) error {
@@ -62,9 +58,11 @@ func (u *UI) renderKeys(w http.ResponseWriter, r *http.Request, v *visit, status
 	if err != nil {
 		return err
 	}
-	toast := p.Toast
 	p.frame = u.frame(r, v, v.words.T("keys.title"))
-	p.Toast, p.Seal, p.List, p.Offers, p.Lifetime = toast, p.seals("keys"), list, u.offers(v), lifetimes
+	if r.URL.Query().Get("done") == "revoked" {
+		p.Toast = p.T("keys.revoked")
+	}
+	p.Seal, p.List, p.Offers, p.Lifetime = p.seals("keys"), list, u.offers(v), lifetimes
 	for _, k := range list {
 		switch {
 		case k.Expired:

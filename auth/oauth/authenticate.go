@@ -196,12 +196,15 @@ func (s *Server) checkAssertion(ctx context.Context, r *http.Request, c *client,
 // make it give its registration up.
 func (s *Server) verify(r *http.Request, c *client, token *jwt.JSONWebToken, said *jwt.Claims) error {
 	tried, unsure := "", error(nil)
+	due := c.row.Kind == kindDocument && !time.Now().Before(c.row.FreshUntil.Time)
 	for _, again := range []bool{false, true} {
-		keys, failed, err := s.keysOf(r, c, again)
+		keys, failed, err := s.keysOf(r, c, again, again != due) // the document is read once, now or then
 		if err != nil {
 			return err
 		}
-		unsure = failed
+		if failed != nil {
+			unsure = failed
+		}
 		if c.row.JWKS == tried {
 			break // nothing new
 		}

@@ -86,12 +86,13 @@ func candidates(keys []jose.JSONWebKey, header jose.Header) []jose.JSONWebKey {
 	return fitting[:min(len(fitting), maxCandidates)]
 }
 
-// keysOf is the keys that a client signs with. With again the caller has tried those that we have: they are fetched
-// anew then, since the one that is missing may be a new one. The row of c is brought up to date. Keys that could not be
+// keysOf is the keys that a client signs with. With again the caller has tried those that we have: a set at an address is
+// fetched anew then, since the one that is missing may be a new one. With reread so is the document, if the client is
+// one. The row of c is brought up to date. Keys that could not be
 // fetched stay good for a while: they come together with the reason, for when they do not fit.
-func (s *Server) keysOf(r *http.Request, c *client, again bool) (keys []jose.JSONWebKey, unsure, err error) {
+func (s *Server) keysOf(r *http.Request, c *client, again, reread bool) (keys []jose.JSONWebKey, unsure, err error) {
 	lasts := staleKeys
-	if again || c.row.Kind == kindDocument && !time.Now().Before(c.row.FreshUntil.Time) {
+	if reread {
 		unsure = s.rereadDocument(r, c)
 	}
 	known, err := parseKeys([]byte(c.row.JWKS))

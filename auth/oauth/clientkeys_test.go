@@ -139,8 +139,12 @@ func TestAKeyThatADocumentWithdrawsEndsAndOneThatCannotBeReadIsForLater(t *testi
 	} {
 		w.vendor.serve("/client.json", c.page)
 		stale(c.age)
+		before := w.vendor.count("/client.json")
 		if got := try(c.key); got != c.wants {
 			t.Errorf("%s: %+v, want %+v", name, got, c.wants)
+		}
+		if n := w.vendor.count("/client.json") - before; n != 1 {
+			t.Errorf("%s: the document was read %d times for one request", name, n)
 		}
 	}
 	// What others use up of our limits is no reason to send the client away.
@@ -179,7 +183,11 @@ func TestNobodyKeepsOthersFromBeingFetched(t *testing.T) {
 	known := w.vendor.document("/known.json")
 	w.mustBegin(query(known))
 	w.exec(`UPDATE clients SET fresh_until = ? WHERE id = ?`, time.Now().Add(-time.Minute).UnixMicro(), known)
-	hanging := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	arrived := make(chan struct{}, 1000)
+	hanging := func(_ http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		<-r.Context().Done()
+	}
 	key := newSigner(t, jose.ES256, "1")
 	// One address names the host in key sets and in documents, as often and for as long as it can.
 	const flooder = "203.0.113.9:1000"
@@ -193,8 +201,8 @@ func TestNobodyKeepsOthersFromBeingFetched(t *testing.T) {
 			w.sendFrom(flooder, "POST", "/oauth/token", form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
 		}()
 	}
-	for w.vendor.count("/slow") < fetchesAtOnceOfIP {
-		time.Sleep(time.Millisecond) // until they do
+	for range fetchesAtOnceOfIP {
+		<-arrived
 	}
 	// And others hang at other ports of the host.
 	elsewhere := httptest.NewTLSServer(http.HandlerFunc(hanging))

@@ -123,11 +123,7 @@ func prefixes(name, list string) ([]netip.Prefix, error) {
 }
 
 // outbound is how the server fetches from addresses that clients choose. It never fetches from itself.
-func (c *Config) outbound() (*outbound.Client, error) {
-	public, err := c.origin()
-	if err != nil {
-		return nil, err
-	}
+func (c *Config) outbound(public *url.URL) (*outbound.Client, error) {
 	allow, err := c.outboundAllow()
 	if err != nil {
 		return nil, err

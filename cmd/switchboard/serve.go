@@ -77,7 +77,7 @@ func wire(cfg *Config, p *product) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := cfg.outbound()
+	fetcher, err := cfg.outbound(public)
 	if err != nil {
 		return nil, err
 	}

@@ -158,6 +158,9 @@ func (r *replay) otherAddress(a *answer, member, named string) *Finding {
 		oneAddress(used, at))
 }
 
+// passUnchanged mends metadata that is not as Switchboard wrote it.
+const passUnchanged = "Let the proxy pass /.well-known/ on to Switchboard unchanged and empty its cache."
+
 // resource reads the metadata that the challenge names (RFC 9728 §3). Its resource must be what was pasted.
 func (r *replay) resource(ctx context.Context) *Finding {
 	a, f := r.read(ctx, r.metadataURL)
@@ -169,7 +172,7 @@ func (r *replay) resource(ctx context.Context) *Finding {
 		Servers  []string `json:"authorization_servers"`
 	}
 	if err := a.decode(&m); err != nil || len(m.Servers) == 0 || m.Servers[0] == "" {
-		return a.find("metadata_incomplete", "it names no authorization server", "Let the proxy pass /.well-known/ on to Switchboard unchanged and empty its cache.")
+		return a.find("metadata_incomplete", "it names no authorization server", passUnchanged)
 	}
 	if m.Resource != r.target.String() {
 		if f := r.otherAddress(a, "resource", m.Resource); f != nil {
@@ -195,27 +198,27 @@ func (r *replay) read(ctx context.Context, address string, expected ...int) (*an
 // metadata reads that of the authorization server (RFC 8414 §3). A client of revision 2025-03-26 looks at the root of
 // the host and, where there is none, takes endpoints at fixed paths.
 func (r *replay) metadata(ctx context.Context) *Finding {
-	const name = "/.well-known/oauth-authorization-server"
+	var absent []int
 	if r.client.Rooted {
 		root, _ := origin.Of(r.target)
-		r.issuer = root.String()
-		if a, f := r.read(ctx, r.issuer+name, http.StatusNotFound); f == nil && a.status == http.StatusNotFound {
-			r.server = serverMetadata{
-				Issuer: r.issuer, Authorize: r.issuer + "/authorize", Token: r.issuer + "/token", Registration: r.issuer + "/register", Methods: []string{"S256"},
-			}
-			return nil
-		}
+		r.issuer, absent = root.String(), []int{http.StatusNotFound}
 	}
 	u, err := url.Parse(r.issuer)
 	if err != nil || u.Host == "" {
 		return &Finding{Code: "issuer_unusable", Saw: fmt.Sprintf("authorization_servers names %q, which is no address", r.issuer), Do: "Set SWITCHBOARD_URL to the server's public origin and restart it."}
 	}
-	a, f := r.read(ctx, u.Scheme+"://"+u.Host+name+strings.TrimSuffix(u.Path, "/"))
+	a, f := r.read(ctx, u.Scheme+"://"+u.Host+"/.well-known/oauth-authorization-server"+strings.TrimSuffix(u.Path, "/"), absent...)
 	if f != nil {
 		return f
 	}
+	if a.status == http.StatusNotFound {
+		r.server = serverMetadata{
+			Issuer: r.issuer, Authorize: r.issuer + "/authorize", Token: r.issuer + "/token", Registration: r.issuer + "/register", Methods: []string{"S256"},
+		}
+		return nil
+	}
 	if err := a.decode(&r.server); err != nil {
-		return a.find("metadata_incomplete", "it is no metadata of an authorization server", "Let the proxy pass /.well-known/ on to Switchboard unchanged and empty its cache.")
+		return a.find("metadata_incomplete", "it is no metadata of an authorization server", passUnchanged)
 	}
 	return r.judge(a)
 }
@@ -230,7 +233,7 @@ func (r *replay) judge(a *answer) *Finding {
 	for _, endpoint := range [][2]string{{"authorization_endpoint", m.Authorize}, {"token_endpoint", m.Token}, {"registration_endpoint", m.Registration}} {
 		member, address := endpoint[0], endpoint[1]
 		if address == "" {
-			return a.find("endpoint_missing", member+" is missing", "Let the proxy pass /.well-known/ on to Switchboard unchanged and empty its cache.")
+			return a.find("endpoint_missing", member+" is missing", passUnchanged)
 		}
 		u, err := url.Parse(address)
 		if err != nil || u.Scheme != r.target.Scheme {
@@ -239,7 +242,7 @@ func (r *replay) judge(a *answer) *Finding {
 		}
 	}
 	if !slices.Contains(m.Methods, "S256") {
-		return a.find("no_s256", "code_challenge_methods_supported does not have S256, without which clients must stop", "Let the proxy pass /.well-known/ on to Switchboard unchanged and empty its cache.")
+		return a.find("no_s256", "code_challenge_methods_supported does not have S256, without which clients must stop", passUnchanged)
 	}
 	return nil
 }

@@ -52,15 +52,18 @@ func tryGoSDK(b *bench) {
 	})
 	b.t.Cleanup(func() { _ = session.Close() })
 	b.signedIn()
-	call := func(tool string, arguments map[string]any) error {
-		result, err := session.CallTool(b.t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
-		if err == nil && result.IsError {
-			err = fmt.Errorf("%s is refused: %v", tool, result.Content)
-		}
-		return err
-	}
+	call := func(tool string, arguments map[string]any) error { return callTool(b, session, tool, arguments) }
 	b.exercise(call)
 	b.asksAgainOnceRevoked("has no revocation call", call)
+}
+
+// callTool calls a tool; one that refuses is an error too.
+func callTool(b *bench, session *sdk.ClientSession, tool string, arguments map[string]any) error {
+	result, err := session.CallTool(b.t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
+	if err == nil && result.IsError {
+		err = fmt.Errorf("%s is refused: %v", tool, result.Content)
+	}
+	return err
 }
 
 // backFrom has the person go to an authorization URL and reads what they bring back.

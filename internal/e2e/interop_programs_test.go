@@ -80,11 +80,7 @@ func tryMCPRemote(b *bench) {
 	b.t.Cleanup(func() { _ = session.Close(); w.opened.Wait() })
 	b.signedIn()
 	call := func(tool string, arguments map[string]any) error {
-		result, err := session.CallTool(b.t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
-		if err == nil && result.IsError {
-			err = fmt.Errorf("%s is refused: %v", tool, result.Content)
-		}
-		return withOutput(err, w)
+		return withOutput(callTool(b, session, tool, arguments), w)
 	}
 	b.exercise(call)
 	b.asksAgainOnceRevoked("has no revocation call", call)

@@ -68,7 +68,7 @@ func TestTheSDKClientListsAndCalls(t *testing.T) {
 			t.Errorf("%s: meta %v, output schema %v", tool.Name, tool.Meta, tool.OutputSchema)
 		}
 	}
-	want := []string{"be_stuck", "buy", "fail", "high", "list", "low", "miss", "panic", "wait_for_it"}
+	want := []string{"be_stuck", "buy", "buy_more", "fail", "high", "list", "low", "miss", "panic", "wait_for_it"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
 	}

@@ -90,7 +90,7 @@ func wire(cfg *Config, p *product) (*server, error) {
 	})
 	runner := kit.NewRunner(kit.RunnerConfig{Store: p.store, Audit: p.audit, Log: p.log})
 	tools := mcp.New(mcp.Config{
-		Auth: p.auth, Tools: p.tools, Runner: runner, Version: version, Resource: resource, RatePerMinute: cfg.RatePerMinute, Log: p.log,
+		Auth: p.auth, Tools: p.tools, Runner: runner, Secrets: p.secrets, Version: version, Resource: resource, RatePerMinute: cfg.RatePerMinute, Log: p.log,
 	})
 	pages, err := consentui.New(consentui.Config{
 		Issuer: public, Accounts: p.accounts, Auth: p.auth, OAuth: issuer, Audit: p.audit, Tools: p.tools, Log: p.log, Version: version,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"switchboard/internal/golden"
@@ -92,6 +93,50 @@ func lint(at string, s map[string]any, isArgument bool) (findings []string) {
 func asList(v any) []any {
 	l, _ := v.([]any)
 	return l
+}
+
+// Some hosts send every argument as a text. All that kit can know about is whether the text holds what is wanted.
+func TestEveryToolReadsWhatHostsWriteAsText(t *testing.T) {
+	p := newProduct(t)
+	examples := map[string]json.RawMessage{}
+	for _, promise := range contract(t) {
+		examples[promise.Name] = promise.Example
+	}
+	for _, tool := range p.tools.Tools() {
+		for _, example := range []json.RawMessage{json.RawMessage(tool.Spec().Example), examples[tool.Name()]} {
+			var args map[string]json.RawMessage
+			if err := json.Unmarshal(example, &args); err != nil {
+				t.Fatal(err)
+			}
+			for name, value := range args {
+				quoted, err := json.Marshal(string(value))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if value[0] == '"' || name == "confirm" {
+					continue
+				}
+				args[name] = quoted
+				sent, err := json.Marshal(args)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := tool.Validate(sent); err != nil {
+					t.Errorf("%s: %s as a text: %v", tool.Name(), name, err)
+				}
+				args[name] = value
+			}
+		}
+		if !tool.Confirms() {
+			continue
+		}
+		for _, word := range []string{"true", "false"} {
+			args := strings.Replace(tool.Spec().Example, "{", `{"confirm":"`+word+`",`, 1)
+			if err := tool.Validate(json.RawMessage(args)); err == nil || !strings.Contains(err.Error(), "confirm: must be true or false") {
+				t.Errorf("%s: confirm as the text %s: %v", tool.Name(), word, err)
+			}
+		}
+	}
 }
 
 func TestTheWireFormIsReviewed(t *testing.T) {

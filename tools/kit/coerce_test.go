@@ -1,12 +1,16 @@
 package kit
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"switchboard/internal/trial"
 )
 
 // everything has one argument of every kind that a tool can take.
@@ -83,6 +87,53 @@ func everyInput(t *testing.T) *input {
 	return in
 }
 
+func TestWhateverAToolTakesItsSchemaIsPortable(t *testing.T) {
+	for name, form := range map[string]json.RawMessage{"everything": everyInput(t).portable, "order": orderInput(t).portable} {
+		var s map[string]any
+		if err := json.Unmarshal(form, &s); err != nil {
+			t.Fatal(err)
+		}
+		for _, finding := range trial.LintSchema(name, s) {
+			t.Error(finding)
+		}
+	}
+}
+
+func TestTheSchemaOfAUnionAndOfAllowedNumbers(t *testing.T) {
+	in := everyInput(t)
+	var full, portable struct{ Properties map[string]any }
+	if err := errors.Join(json.Unmarshal(in.full, &full), json.Unmarshal(in.portable, &portable)); err != nil {
+		t.Fatal(err)
+	}
+	builtin := `{"type":"object","additionalProperties":false,"required":["kind","name"],"properties":{"kind":{"type":"string","enum":["builtin"],"description":"x"},` +
+		`"name":{"type":"string","enum":["transfer","end"],"description":"x"},"times":{"type":"integer","default":1,"description":"x"}}}`
+	integration := `{"type":"object","additionalProperties":false,"required":["kind","slug"],"properties":{"kind":{"type":"string","enum":["integration"],"description":"x"},` +
+		`"slug":{"type":"string","minLength":1,"maxLength":5,"description":"x"}}}`
+	for name, want := range map[string][2]string{
+		"choice":   {`{"type":"integer","enum":[30,60],"description":"x"}`, `{"type":"integer","description":"x Allowed: 30, 60."}`},
+		"always":   {`{"type":"boolean","enum":[true],"description":"x"}`, `{"type":"boolean","description":"x Allowed: true."}`},
+		"since":    {`{"description":"x","anyOf":[{"type":"string"},{"type":"number"}]}`, ""},
+		"or":       {`{"description":"x","anyOf":[{"type":"integer"},{"type":"boolean"}]}`, ""},
+		"orNull":   {`{"description":"x","anyOf":[{"type":"integer"},{"type":"boolean"},{"type":"null"}]}`, ""},
+		"maybe":    {`{"description":"x","anyOf":[{"type":"number","minimum":0},{"type":"null"}]}`, ""},
+		"anything": {`{"description":"x","type":"object","additionalProperties":true}`, ""},
+		"objects":  {`{"description":"x","type":"array","items":{"type":"object","additionalProperties":true}}`, ""},
+		"schema": {`{"description":"x","anyOf":[{"type":"object","propertyNames":{"type":"string","maxLength":64},"additionalProperties":true},{"type":"null"}]}`,
+			`{"description":"x","anyOf":[{"type":"object","additionalProperties":true},{"type":"null"}]}`},
+		"steps": {`{"description":"x","type":"array","maxItems":3,"items":{"anyOf":[` + builtin + `,` + integration + `]}}`, ""},
+	} {
+		for i, form := range []map[string]any{full.Properties, portable.Properties} {
+			var wanted any
+			if err := json.Unmarshal([]byte(cmp.Or(want[i], want[0])), &wanted); err != nil {
+				t.Fatal(err)
+			}
+			if diff := gocmp.Diff(wanted, form[name]); diff != "" {
+				t.Errorf("%s, form %d: %s", name, i, diff)
+			}
+		}
+	}
+}
+
 func TestATextThatHoldsWhatIsWantedIsReadAsThat(t *testing.T) {
 	in := everyInput(t)
 	for sent, meant := range map[string]string{
@@ -136,7 +187,7 @@ func TestATextThatHoldsWhatIsWantedIsReadAsThat(t *testing.T) {
 			continue
 		}
 		// One call, so also one for the idempotency key.
-		if diff := cmp.Diff(string(want.canonical), string(got.canonical)); diff != "" {
+		if diff := gocmp.Diff(string(want.canonical), string(got.canonical)); diff != "" {
 			t.Errorf("%s: %s", sent, diff)
 		}
 	}

@@ -53,7 +53,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refusal.write(w)
 		return
 	}
-	x := &exchange{caller: c, body: body}
+	x := &exchange{caller: c, body: body, version: r.Header.Get(versionHeader)}
 	h.sdk.ServeHTTP(x, forward(context.WithValue(ctx, exchangeKey{}, x), r, body))
 	h.answer(w, r, x)
 }

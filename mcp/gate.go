@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -44,14 +45,15 @@ func (h *Handler) gate(next sdk.MethodHandler) sdk.MethodHandler {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: x.denied.message}
 		}
 		if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) {
-			return nil, wire
+			return nil, inRevision(x.version, wire)
 		}
 		return nil, h.broken(ctx, err, nil)
 	}
 }
 
-// known returns a method that is let through, and "" for any other. Lists without entries are let through because
-// clients ask for them whether or not they are advertised.
+// known returns a method that is let through, and "" for any other: what belongs to a capability that is not advertised
+// is a method not found (2026-07-28, MethodNotFoundError), resources/read and prompts/get among it. Lists without
+// entries are let through because clients ask for them whether or not they are advertised.
 func known(method string) string {
 	switch method {
 	case "initialize", "ping", "server/discover",
@@ -60,6 +62,19 @@ func known(method string) string {
 		return method
 	}
 	return ""
+}
+
+// codeNoResource is what a resource that does not exist was before 2026-07-28 (2025-11-25, server/resources, Error
+// Handling). Since then it is -32602 with the uri as data, and the SDK sends that in every revision.
+const codeNoResource = -32002
+
+// inRevision gives an error the code that it has in the revision of the request.
+func inRevision(version string, err *jsonrpc.Error) *jsonrpc.Error {
+	var missing struct{ URI *string }
+	if version == modern || err.Code != sdk.CodeResourceNotFound || json.Unmarshal(err.Data, &missing) != nil || missing.URI == nil {
+		return err
+	}
+	return &jsonrpc.Error{Code: codeNoResource, Message: err.Message, Data: err.Data}
 }
 
 // denial names everything that the call needs, not only what is missing: a challenge that drips one scope at a time

@@ -21,6 +21,8 @@ import (
 type exchange struct {
 	caller caller.Caller
 	body   []byte // the message
+	// version is what the request says of its revision, "" for one before 2025-06-18.
+	version string
 
 	header http.Header
 	status int

@@ -345,3 +345,67 @@ func TestWhatOneCallIsMadeOfIsNotSharedWithAnother(t *testing.T) {
 		}
 	}
 }
+
+// encoding/json takes a key in other letters for the field of nearly that name: Day and DAY, the long ſ for s and the
+// sign of the kelvin for k. The last of two wins. Neither must reach it, at any depth, in a text that is read either.
+func TestAKeyInOtherLettersIsAnotherKey(t *testing.T) {
+	in := everyInput(t)
+	twins := func(name string) (all []string) {
+		for _, twin := range []string{strings.ToUpper(name), strings.ToUpper(name[:1]) + name[1:], name[:1] + strings.ToUpper(name[1:]),
+			strings.Replace(name, "s", "\u017f", 1), strings.Replace(name, "k", "\u212a", 1), name + " ", name + "\\u200b"} {
+			if twin != name {
+				all = append(all, twin)
+			}
+		}
+		return all
+	}
+	for _, try := range []struct{ form, name, value string }{
+		{`{%}`, "text", `"a"`},
+		{`{%}`, "tags", `[]`},
+		{`{%}`, "confirm", `true`},
+		{`{"hours":{"day":1,%}}`, "day", `2`},
+		{`{"hours":{%}}`, "day", `2`},
+		{`{"rows":[{"day":1},{"day":1,%}]}`, "open", `"a"`},
+		{`{"maybeHours":{"day":1,%}}`, "day", `2`},
+		{`{"steps":[{"kind":"builtin","name":"end",%}]}`, "kind", `"integration"`},
+		{`{"steps":[{"kind":"integration",%}]}`, "slug", `"a"`},
+		{`{"byName":{"a":{"kind":"integration","slug":"a",%}}}`, "slug", `"b"`},
+	} {
+		for _, twin := range twins(try.name) {
+			args := strings.Replace(try.form, "%", `"`+twin+`":`+try.value, 1)
+			got, err := in.read([]byte(args))
+			if err == nil {
+				t.Errorf("%s became %s", args, got.canonical)
+			}
+			// And in a text that holds the JSON of the value around it.
+			var outer map[string]json.RawMessage
+			if err := json.Unmarshal([]byte(args), &outer); err != nil {
+				t.Fatal(err)
+			}
+			for name, value := range outer {
+				text, err := json.Marshal(string(value))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := in.read([]byte(`{"` + name + `":` + string(text) + `}`)); err == nil && try.form != `{%}` {
+					t.Errorf("%s as a text became %s", args, got.canonical)
+				}
+			}
+		}
+	}
+	for args, want := range map[string]string{
+		`{"hours":{"day":1,"day":2}}`:                                    `{"hours":{"day":2,"open":"09:00"}}`,
+		`{"hours":"{\"day\":1,\"day\":2}"}`:                              `{"hours":{"day":2,"open":"09:00"}}`,
+		`{"hours":{"d\u0061y":2}}`:                                       `{"hours":{"day":2,"open":"09:00"}}`,
+		`{"text":"a","text":"b"}`:                                        `{"text":"b"}`,
+		`{"facts":{"a":"1","A":"2"}}`:                                    `{"facts":{"A":"2","a":"1"}}`,
+		`{"steps":[{"kind":"builtin","kind":"integration","slug":"a"}]}`: `{"steps":[{"kind":"integration","slug":"a"}]}`,
+	} {
+		if got, err := in.read([]byte(args)); err != nil || string(got.canonical) != want {
+			t.Errorf("%s became %s, %v", args, got.canonical, err)
+		}
+	}
+	if got, err := in.read([]byte(`{"confirm":true,"confirm":false}`)); err != nil || got.confirmed {
+		t.Errorf("a confirmation that was taken back: %v, %v", got.confirmed, err)
+	}
+}

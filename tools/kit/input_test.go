@@ -43,6 +43,13 @@ func (choice) JSONSchema() *jsonschema.Schema {
 		Properties: map[string]*jsonschema.Schema{"name": {Type: "string", Const: &word, Description: "Its name."}}}
 }
 
+// ajar describes an object that takes more than it names.
+type ajar struct{}
+
+func (ajar) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{"a": {Type: "string"}}}}
+}
+
 func orderInput(t *testing.T) *input {
 	t.Helper()
 	in, err := newInput[order](true)
@@ -322,6 +329,10 @@ func TestAnInputThatBreaksARuleMakesNoSchema(t *testing.T) {
 		A json.RawMessage `json:"a" doc:"x"`
 	}](false)
 	check("any JSON", err, "can be anything")
+	_, err = newInput[struct {
+		A ajar `json:"a" doc:"x"`
+	}](false)
+	check("an object that is not closed", err, "not closed")
 	_, err = newInput[struct {
 		A []any `json:"a" doc:"x"`
 	}](false)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -295,6 +296,9 @@ func (b *builder) of(t reflect.Type) (*jsonschema.Schema, error) {
 	switch v := reflect.Zero(t).Interface().(type) {
 	case Described:
 		s := v.JSONSchema()
+		if open := openIn(s); open {
+			return nil, fmt.Errorf("%s describes an object that is not closed", t)
+		}
 		if speaks, ok := v.(Speaking); ok {
 			b.says[s] = speaks.Says()
 		}
@@ -345,6 +349,24 @@ func (b *builder) of(t reflect.Type) (*jsonschema.Schema, error) {
 		}
 	}
 	return nil, fmt.Errorf("no argument can be a %s", t)
+}
+
+// openIn reports whether a schema has an object with named properties that also takes others. A name in other letters
+// would pass it unseen, and encoding/json would fold it onto the property.
+func openIn(s *jsonschema.Schema) bool {
+	if s == nil {
+		return false
+	}
+	more := s.AdditionalProperties
+	if len(s.Properties) > 0 && (more == nil || more.Not == nil) || slices.ContainsFunc(s.AnyOf, openIn) || openIn(s.Items) || openIn(more) {
+		return true
+	}
+	for _, p := range s.Properties {
+		if openIn(p) {
+			return true
+		}
+	}
+	return false
 }
 
 // portable copies a schema without what some hosts refuse a whole list of tools for: names of map keys, formats

@@ -149,6 +149,44 @@ func TestAListedToolOutsideTheScopesIsRefused(t *testing.T) {
 	}
 }
 
+// A tool that is switched off, or in another toolset, is not told from one that never was: no scope, no challenge.
+func TestAToolThatIsNotServedIsOneThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	all := toolsets(s)["everything"]
+	off := slices.DeleteFunc(all.Tools(), func(tool kit.Tool) bool { return tool.Name() == "upsert_contact" })
+	w := serving(t, s, kit.NewRegistry(kit.Area{Tools: off}))
+	for _, token := range []string{"low", "viewer", "all"} {
+		for _, version := range revisions {
+			answer := func(name string) string {
+				headers := []string{"MCP-Protocol-Version", version}
+				body := call(name, `{"phone":"+14155550123"}`)
+				if version == modern {
+					headers = append(headers, "Mcp-Method", "tools/call", "Mcp-Name", name)
+					body = strings.Replace(body, `"arguments"`, modernMeta+`,"arguments"`, 1)
+				}
+				r := w.post(t, token, body, headers...)
+				if want := map[bool]int{true: 400, false: 200}[version == modern]; r.status != want || r.header.Get("WWW-Authenticate") != "" {
+					t.Errorf("%s as %s in %s: %d %q", name, token, version, r.status, r.header.Get("WWW-Authenticate"))
+				}
+				r.header.Del("X-Request-Id")
+				r.header.Del("Date")
+				r.header.Del("Content-Length")
+				return fmt.Sprint(r.status, r.header, strings.ReplaceAll(r.body, name, "THIS"))
+			}
+			never := answer("never_was")
+			if !strings.Contains(never, `"code":-32602`) {
+				t.Errorf("%s in %s: %s", token, version, never)
+			}
+			for _, name := range []string{"upsert_contact", "Get_contact", "get_contact ", "contacts/get_contact"} {
+				if diff := cmp.Diff(never, answer(name)); diff != "" && !(version == modern && strings.HasSuffix(name, " ")) {
+					t.Errorf("%s as %s in %s: %s", name, token, version, diff)
+				}
+			}
+		}
+	}
+}
+
 // seed makes contacts that are made of what grows on its way, some of them as large as a contact can be. Each ten
 // were made in one microsecond.
 func seed(t testing.TB, s *store.Store, n int) (ids []string) {

@@ -59,7 +59,6 @@ func TestAToolOutsideTheScopesNeverRuns(t *testing.T) {
 		"a name with white space":    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":" high","arguments":{}}}`,
 		"a name in other letters":    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"HIGH","arguments":{}}}`,
 	}
-	modernMeta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	w := newWorld(t)
 	for name, body := range bodies {
 		for _, version := range append([]string{""}, revisions[:]...) {
@@ -81,6 +80,9 @@ func TestAToolOutsideTheScopesNeverRuns(t *testing.T) {
 		}
 	}
 }
+
+// modernMeta is what every message of 2026-07-28 says in its params.
+const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 
 // What a tool gets comes from "arguments" and from nothing that reads like it.
 func TestArgumentsComeUnderOneName(t *testing.T) {

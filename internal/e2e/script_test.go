@@ -64,6 +64,42 @@ func TestAPlainScriptConnectsStepsUpRefreshesAndIsRevoked(t *testing.T) {
 	})
 }
 
+// Clients ask for exactly the scopes that a challenge names and then have no others. One that named only what is missing
+// would send them from one permission to the other and back for ever.
+func TestSteppingUpToEveryToolAsksOnceForEachPermissionAndLosesNothing(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		s.user(t, owner, orgName, "owner")
+		p := newScript(t, s, owner)
+		client := s.register(t, "Climber", redirect)
+		now := p.connect(client, "org:read")
+		listed := s.call(t, now.access, "tools/list", map[string]any{})
+		names := regexp.MustCompile(`"name":"([a-z_]+)"`).FindAllStringSubmatch(listed.body, -1)
+		asked := 0
+		for _, name := range names {
+			a, _ := s.tool(t, now.access, name[1], map[string]any{})
+			if a.status == http.StatusForbidden {
+				challenge := regexp.MustCompile(`scope="([^"]*)"`).FindStringSubmatch(a.header.Get("WWW-Authenticate"))
+				asked++
+				if now = p.connect(client, challenge[1]); now.scope != challenge[1] {
+					t.Errorf("%s: asked for %q, got %q", name[1], challenge[1], now.scope)
+				}
+				a, _ = s.tool(t, now.access, name[1], map[string]any{})
+			}
+			if a.status != http.StatusOK || a.header.Get("WWW-Authenticate") != "" {
+				t.Errorf("%s: %d %s", name[1], a.status, a.header.Get("WWW-Authenticate"))
+			}
+		}
+		for _, name := range names {
+			if a, _ := s.tool(t, now.access, name[1], map[string]any{}); a.status != http.StatusOK {
+				t.Errorf("%s afterwards: %d %s", name[1], a.status, a.header.Get("WWW-Authenticate"))
+			}
+		}
+		if permissions := len(strings.Fields(now.scope)); asked != permissions-1 || asked < 2 {
+			t.Errorf("%d challenges on the way to %q", asked, now.scope)
+		}
+	}, "SWITCHBOARD_RATE_PER_MINUTE=0")
+}
+
 // refreshTogether refreshes one token n times at once; everybody gets the same pair.
 func refreshTogether(t *testing.T, s *server, client, token string, n int) tokens {
 	t.Helper()

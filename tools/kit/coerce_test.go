@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"switchboard/internal/fault"
 	"switchboard/internal/trial"
 )
 
@@ -408,4 +410,45 @@ func TestAKeyInOtherLettersIsAnotherKey(t *testing.T) {
 	if got, err := in.read([]byte(`{"confirm":true,"confirm":false}`)); err != nil || got.confirmed {
 		t.Errorf("a confirmation that was taken back: %v, %v", got.confirmed, err)
 	}
+}
+
+// inside are words of decoders and of Go that no client should meet.
+var inside = regexp.MustCompile(`json:|unmarshal|Go (value|struct|type)|float64|int64|map\[|interface|nil pointer|jsonschema|validat|0x|%!`)
+
+// Whatever arrives, it is refused in words of the schema, or read: and what was read, read again, is the same.
+func FuzzArguments(f *testing.F) {
+	for _, seed := range []string{
+		``, `null`, `{}`, `[]`, `"x"`, `{`, `{"count":"10"}`, `{"count":1e400}`, `{"share":"0.1"}`, `{"share":1e21}`, `{"share":-0.0}`, `{"maybe":"null"}`, `{"flag":"true"}`,
+		`{"tags":"[\"a\"]"}`, `{"hours":"{\"day\":\"3\"}"}`, `{"steps":["{\"kind\":\"builtin\",\"name\":\"end\"}"]}`, `{"since":5,"or":"7","orNull":null}`,
+		`{"anything":{"a":[1,null,{"b":"c"}]},"schema":{"x":true}}`, `{"deep":{"a":{"b":["true",false]}}}`, `{"Count":1}`, `{"text":"\u0000"}`, `{"grid":[["1"]],"scores":{"a":"2"}}`,
+		`{"steps":[{"kind":"x"}],"byName":{"a":5}}`, `{"at":"2027-01-31T09:00:00Z","phone":"+14155550123"}`, `{"confirm":"true"}`, `{"choice":"30","always":"true"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	in, err := newInput[everything](true)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, args []byte) {
+		got, err := in.read(args)
+		if err != nil {
+			refusal, known := fault.Of(err, "")
+			if !known || refusal.Code != fault.InvalidRequest || refusal.Details["field"] == nil {
+				t.Fatalf("%q: %v", args, err)
+			}
+			// What the schema does not name is what the client wrote, and is not looked at.
+			if found := inside.FindString(refusal.Message); found != "" && !strings.Contains(string(args), found) {
+				t.Errorf("%q: the refusal says %q: %s", args, found, refusal.Message)
+			}
+			return
+		}
+		again, err := in.read(got.canonical)
+		if err != nil || string(again.canonical) != string(got.canonical) {
+			t.Errorf("%q is %s, and that is %s, %v", args, got.canonical, again.canonical, err)
+		}
+		var decoded everything
+		if err := json.Unmarshal(got.canonical, &decoded); err != nil {
+			t.Errorf("%q is %s, which the handler does not get: %v", args, got.canonical, err)
+		}
+	})
 }

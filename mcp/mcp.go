@@ -73,10 +73,11 @@ type Handler struct {
 	maxBody  int64
 	late     time.Duration // how long after its deadline a tool is given up on
 	askedFor time.Duration
+	version  string
 	log      *slog.Logger
 
 	sdk   http.Handler
-	calls sync.WaitGroup
+	calls *sync.WaitGroup
 }
 
 // New makes a Handler.
@@ -85,12 +86,26 @@ func New(cfg Config) *Handler {
 		auth: cfg.Auth, tools: cfg.Tools, runner: cfg.Runner, secrets: cfg.Secrets, resource: cfg.Resource, log: cfg.Log,
 		limits:  newLimits(cfg.RatePerMinute),
 		maxBody: cfg.MaxBody,
-		late:    time.Second, askedFor: askedFor,
+		late:    time.Second, askedFor: askedFor, version: cfg.Version, calls: &sync.WaitGroup{},
 	}
 	if h.maxBody <= 0 {
 		h.maxBody = defaultMaxBody
 	}
-	server := sdk.NewServer(&sdk.Implementation{Name: "switchboard", Title: "Switchboard", Version: cfg.Version}, &sdk.ServerOptions{
+	h.serve()
+	return h
+}
+
+// Part is the same face with fewer tools, as a resource of its own. The rates count over both, and Wait waits for both.
+func (h *Handler) Part(resource string, tools kit.Registry) *Handler {
+	part := *h
+	part.resource, part.tools = resource, tools
+	part.serve()
+	return &part
+}
+
+// serve puts the tools on a server of the SDK.
+func (h *Handler) serve() {
+	server := sdk.NewServer(&sdk.Implementation{Name: "switchboard", Title: "Switchboard", Version: h.version}, &sdk.ServerOptions{
 		Instructions:              instructions,
 		SupportedProtocolVersions: revisions[:],
 		// Explicit: the SDK's default advertises logging and list changes, which a stateless server never sends.
@@ -101,7 +116,7 @@ func New(cfg Config) *Handler {
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	server.AddReceivingMiddleware(h.gate)
-	for _, t := range cfg.Tools.Tools() {
+	for _, t := range h.tools.Tools() {
 		h.bind(server, t)
 	}
 	h.sdk = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
@@ -112,7 +127,6 @@ func New(cfg Config) *Handler {
 		MaxRequestBodyBytes:          h.maxBody,
 		Logger:                       slog.New(slog.DiscardHandler),
 	})
-	return h
 }
 
 // Wait returns when no tool is running any more, or with ctx's error when that is over first. Call it after the

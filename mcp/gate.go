@@ -25,17 +25,20 @@ func (h *Handler) gate(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
 		defer func() {
 			if v := recover(); v != nil {
-				res, err = nil, h.broken(ctx, fmt.Errorf("panic in %s: %v", known(method), v), debug.Stack())
+				res, err = nil, h.broken(ctx, fmt.Errorf("panic in %s: %v", h.lets(method), v), debug.Stack())
 			}
 		}()
 		x, ok := ctx.Value(exchangeKey{}).(*exchange)
-		if _, authenticated := caller.From(ctx); !ok || !authenticated {
+		c, authenticated := caller.From(ctx)
+		if !ok || !authenticated {
 			return nil, h.broken(ctx, errors.New("message without a caller"), nil)
 		}
-		if known(method) == "" {
+		if h.lets(method) == "" {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
 		}
-		res, err = next(ctx, method, req)
+		if err = h.permit(c, method, req); err == nil {
+			res, err = next(ctx, method, req)
+		}
 		if err == nil {
 			return res, nil
 		}

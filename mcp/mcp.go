@@ -56,7 +56,9 @@ type Config struct {
 	RatePerMinute int
 	// MaxBody bounds a message in bytes; 0 means 1 MiB.
 	MaxBody int64
-	Log     *slog.Logger
+	// Fixtures are for conformance suites; the product has none.
+	Fixtures *Fixtures
+	Log      *slog.Logger
 }
 
 // Handler serves the endpoint. It is the same under /mcp and /mcp/ and never redirects.
@@ -69,15 +71,16 @@ type Handler struct {
 	maxBody  int64
 	late     time.Duration // how long after its deadline a tool is given up on
 	log      *slog.Logger
+	fixtures *Fixtures
 
-	sdk   http.Handler
-	calls sync.WaitGroup
+	sdk, speaking http.Handler // of one server; speaking answers with streams and is nil without fixtures
+	calls         sync.WaitGroup
 }
 
 // New makes a Handler.
 func New(cfg Config) *Handler {
 	h := &Handler{
-		auth: cfg.Auth, tools: cfg.Tools, runner: cfg.Runner, resource: cfg.Resource, log: cfg.Log,
+		auth: cfg.Auth, tools: cfg.Tools, runner: cfg.Runner, resource: cfg.Resource, log: cfg.Log, fixtures: cfg.Fixtures,
 		limits:  newLimits(cfg.RatePerMinute),
 		maxBody: cfg.MaxBody,
 		late:    time.Second,
@@ -85,7 +88,7 @@ func New(cfg Config) *Handler {
 	if h.maxBody <= 0 {
 		h.maxBody = defaultMaxBody
 	}
-	server := sdk.NewServer(&sdk.Implementation{Name: "switchboard", Title: "Switchboard", Version: cfg.Version}, &sdk.ServerOptions{
+	options := &sdk.ServerOptions{
 		Instructions:              instructions,
 		SupportedProtocolVersions: revisions[:],
 		// Explicit: the SDK's default advertises logging and list changes, which a stateless server never sends.
@@ -94,20 +97,34 @@ func New(cfg Config) *Handler {
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 		// The SDK's log lines repeat what clients wrote. The access log and the Runner say what there is to say.
 		Logger: slog.New(slog.DiscardHandler),
-	})
+	}
+	if h.fixtures != nil {
+		h.fixtures.Options(options)
+	}
+	server := sdk.NewServer(&sdk.Implementation{Name: "switchboard", Title: "Switchboard", Version: cfg.Version}, options)
 	server.AddReceivingMiddleware(h.gate)
 	for _, t := range cfg.Tools.Tools() {
 		h.bind(server, t)
 	}
-	h.sdk = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
+	transport := sdk.StreamableHTTPOptions{
 		Stateless:                    true,
 		JSONResponse:                 true, // nothing goes out before the answer is known, which the gate relies on
 		PropagateRequestCancellation: true,
 		DisableLocalhostProtection:   true, // internal/web knows which hosts are ours, behind a proxy too
 		MaxRequestBodyBytes:          h.maxBody,
 		Logger:                       slog.New(slog.DiscardHandler),
-	})
+	}
+	h.sdk = over(server, transport)
+	if h.fixtures != nil {
+		h.fixtures.Add(server)
+		transport.JSONResponse = false
+		h.speaking = over(server, transport)
+	}
 	return h
+}
+
+func over(server *sdk.Server, options sdk.StreamableHTTPOptions) http.Handler {
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &options)
 }
 
 // Wait returns when no tool is running any more, or with ctx's error when that is over first. Call it after the

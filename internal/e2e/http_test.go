@@ -1,4 +1,4 @@
-//go:build e2e || interop
+//go:build e2e || interop || conformance
 
 package e2e
 

@@ -1,0 +1,262 @@
+//go:build conformance
+
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"switchboard/internal/golden"
+	"switchboard/internal/trial"
+)
+
+// withFixtures is the product with what the suite asks for by name: the test binary of cmd/switchboard.
+const withFixtures = "../../bin/switchboard-conformance"
+
+const suiteProgram = "node_modules/@modelcontextprotocol/conformance/dist/index.js"
+
+// unhurried lets the suite send as much as it likes and leaves the limits on.
+const unhurried = "SWITCHBOARD_RATE_PER_MINUTE=60000"
+
+// everyScope is what the fixtures and the product's own tools need together.
+const everyScope = "org:read org:write contacts:read contacts:write"
+
+// suites are the parts of the official suite that are run against the server. Each is one invocation.
+func suites() []suite {
+	return []suite{
+		{name: "2026-07-28, required", args: []string{"--requirements", "2026-07-28"}},
+		{name: "2025-11-25, required", args: []string{"--requirements", "2025-11-25"}},
+		{name: "2025-06-18", args: []string{"--spec-version", "2025-06-18"}},
+		{name: "2025-03-26", args: []string{"--spec-version", "2025-03-26"}},
+		{name: "draft", args: []string{"--suite", "draft"}},
+	}
+}
+
+type suite struct {
+	name string
+	args []string
+}
+
+// What docs/measurements.md says is what the official suite found, on either database.
+func TestTheOfficialSuiteFindsWhatIsExpectedAndNothingElse(t *testing.T) {
+	for _, dialect := range []string{"sqlite", "postgres"} {
+		t.Run(dialect, func(t *testing.T) {
+			s := startProgram(t, withFixtures, dialect, unhurried)
+			s.user(t, owner, orgName, "owner")
+			at := injecting(t, s, newScript(t, s, owner).connect(s.register(t, "Conformance", redirect), everyScope).access)
+			var rows []outcome
+			for _, suite := range suites() {
+				t.Run(suite.name, func(t *testing.T) {
+					rows = append(rows, runSuite(t, suite.name, nil, append([]string{"server", "--url", at, "--expected-failures", "conformance.yml"}, suite.args...)...))
+				})
+			}
+			t.Run("authorization", func(t *testing.T) { rows = append(rows, authorize(t, s)) })
+			table := outcomes(rows)
+			t.Logf("on %s:\n%s", dialect, table)
+			if !t.Failed() {
+				golden.Section(t, "../../docs/measurements.md", "conformance", table)
+			}
+		})
+	}
+}
+
+// injecting is a way to the server that signs its requests in: the suite cannot. What it finds out about hosts and
+// origins it finds out about the server, since only the proxy's own address is replaced.
+func injecting(t *testing.T, s *server, token string) string {
+	t.Helper()
+	to, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own string
+	proxy := httptest.NewUnstartedServer(&httputil.ReverseProxy{
+		FlushInterval: -1,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = to.Scheme, to.Host, r.In.Host
+			if port := own[strings.LastIndex(own, ":"):]; strings.HasSuffix(r.In.Host, port) {
+				r.Out.Host = to.Host
+				if r.In.Header.Get("Origin") == "http://"+r.In.Host {
+					r.Out.Header.Set("Origin", s.url)
+				}
+			}
+			r.Out.Header.Set("Authorization", "Bearer "+token)
+		},
+	})
+	own = proxy.Listener.Addr().String()
+	proxy.Start()
+	t.Cleanup(proxy.Close)
+	return proxy.URL + "/mcp"
+}
+
+// outcome is what a run of the suite found, by scenario.
+type outcome struct {
+	suite                   string
+	passed, failed, skipped []string
+	unscored                []string // failed, and nobody has to pass them
+	checks, good            int
+}
+
+// runSuite runs the suite and reads its results. A person may look at what it prints meanwhile.
+func runSuite(t *testing.T, name string, person func(io.Reader), args ...string) outcome {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := nodeCommand(t, t.TempDir(), suiteProgram, append(args, "-o", dir)...)
+	var printed trial.Journal
+	cmd.Stderr = &printed
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	reading := io.TeeReader(stdout, &printed)
+	if person != nil {
+		person(reading)
+	}
+	_, _ = io.Copy(io.Discard, reading)
+	failed := cmd.Wait()
+	o := outcome{suite: name}
+	must := required(t, args)
+	results, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range results {
+		o.add(t, path, must)
+	}
+	for _, name := range must {
+		if !slices.Contains(slices.Concat(o.passed, o.failed), name) {
+			t.Errorf("%s is required and did not run", name)
+		}
+	}
+	if failed != nil || len(results) == 0 {
+		t.Errorf("the suite ended with %v: %s", failed, printed.String())
+	}
+	return o
+}
+
+// required are the scenarios that a revision requires, or none where all that run count.
+func required(t *testing.T, args []string) []string {
+	t.Helper()
+	at := slices.Index(args, "--requirements")
+	if at < 0 {
+		return nil
+	}
+	out, err := nodeCommand(t, t.TempDir(), suiteProgram, "list", "--server", "--requirements", args[at+1]).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, servers, _ := strings.Cut(string(out), "Server scenarios")
+	servers, _, _ = strings.Cut(servers, "\n\n")
+	var names []string
+	for _, found := range regexp.MustCompile(`(?m)^  - (\S+)$`).FindAllStringSubmatch(servers, -1) {
+		names = append(names, found[1])
+	}
+	if len(names) == 0 {
+		t.Fatalf("nothing is required: %s", out)
+	}
+	return names
+}
+
+var resultFolder = regexp.MustCompile(`^(?:server|authorization-server)-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
+
+// add reads the result of one scenario. One that warns has failed: so says the suite where it compares with a list.
+func (o *outcome) add(t *testing.T, path string, must []string) {
+	t.Helper()
+	var checks []struct{ ID, Status, ErrorMessage string }
+	if err := json.Unmarshal([]byte(readFile(t, path)), &checks); err != nil {
+		t.Fatal(err)
+	}
+	folder := resultFolder.FindStringSubmatch(filepath.Base(filepath.Dir(path)))
+	if folder == nil {
+		t.Fatalf("%s is of no scenario", path)
+	}
+	name, bad, good := folder[1], 0, 0
+	for _, c := range checks {
+		switch c.Status {
+		case "FAILURE", "WARNING":
+			bad++
+			t.Logf("%s: %s: %s", name, c.ID, c.ErrorMessage)
+		case "SUCCESS":
+			good++
+		}
+	}
+	o.checks, o.good = o.checks+good+bad, o.good+good
+	switch {
+	case bad > 0 && must != nil && !slices.Contains(must, name):
+		o.unscored = append(o.unscored, name)
+	case bad > 0:
+		o.failed = append(o.failed, name)
+	case good == 0 || good == 1 && slices.ContainsFunc(checks, func(c struct{ ID, Status, ErrorMessage string }) bool { return c.ID == "wire-schema-valid" }):
+		o.skipped = append(o.skipped, name)
+	default:
+		o.passed = append(o.passed, name)
+	}
+}
+
+func outcomes(rows []outcome) string {
+	var b strings.Builder
+	b.WriteString("| suite | passed | failed | skipped | not required, failed | checks |\n|---|---|---|---|---|---|\n")
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %d of %d |\n", r.suite, len(r.passed), list(r.failed), list(r.skipped), list(r.unscored), r.good, r.checks)
+	}
+	return b.String()
+}
+
+// list says how many, and which.
+func list(names []string) string {
+	if len(names) == 0 {
+		return "0"
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("%d: %s", len(names), strings.Join(names, ", "))
+}
+
+// authorize runs the suite's scenarios of the authorization server. It signs in with a browser, which a person does here.
+func authorize(t *testing.T, s *server) outcome {
+	t.Helper()
+	port := freePort(t)
+	back := "http://127.0.0.1:" + port + "/callback"
+	client := s.register(t, "Conformance", back)
+	person := func(lines io.Reader) {
+		signInWhereAsked(newScript(t, s, owner), lines, s.url+"/oauth/authorize?", back)
+	}
+	o := runSuite(t, "authorization", person, "authorization", "--url", s.url, "--client-id", client, "--resource", s.url+"/mcp", "--port", port, "--spec-version", "2026-07-28")
+	if want := []string{"authorization-code-grant", "authorization-server-metadata-endpoint"}; !slices.Equal(o.passed, want) {
+		t.Errorf("passed %v, want %v", o.passed, want)
+	}
+	return o
+}
+
+// signInWhereAsked reads what the suite prints until it wants a URL opened, and opens it.
+func signInWhereAsked(p *script, lines io.Reader, prefix, back string) {
+	p.t.Helper()
+	for in := bufio.NewScanner(lines); in.Scan(); {
+		line := strings.TrimSpace(in.Text())
+		if !strings.HasPrefix(line, prefix) {
+			continue
+		}
+		asked, err := url.Parse(line)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		a := attempt{url: line, redirect: back, state: asked.Query().Get("state")}
+		if got := p.get(back + "?" + p.decide(p.consent(a), a, "approve", nil).Encode()); got.status != http.StatusOK {
+			p.t.Fatalf("the suite did not take the answer: %d %s", got.status, got.body)
+		}
+		return
+	}
+	p.t.Fatal("the suite asked nobody to sign in")
+}

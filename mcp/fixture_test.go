@@ -78,6 +78,7 @@ func modernly(method, params string) (string, []string) {
 
 func TestAFixtureIsRefusedLikeAnyToolWhereItsScopeIsMissing(t *testing.T) {
 	s := newStage(t)
+	close(s.goOn)
 	listen, headers := modernly("subscriptions/listen", `"notifications":{"toolsListChanged":true}`)
 	for _, c := range []struct {
 		body    string
@@ -175,6 +176,7 @@ func TestAToolThatSpeaksIsHeardWhileItRuns(t *testing.T) {
 
 func TestTheFormOfAnAnswerDecidesNothing(t *testing.T) {
 	s := newStage(t)
+	close(s.goOn)
 	// The name is in the arguments, where the search finds it: the call is that of another tool all the same.
 	if got := s.post(t, "both", call("low", `{"text":"test_speak"}`)); got.status != http.StatusOK || !strings.Contains(got.body, `low test_speak`) {
 		t.Errorf("%d %s", got.status, got.body)

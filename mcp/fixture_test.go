@@ -31,7 +31,7 @@ func newStage(t *testing.T) *stage {
 	s.world = newWorld(t, func(cfg *Config) {
 		cfg.Fixtures = &Fixtures{
 			Options: func(o *sdk.ServerOptions) {
-				o.Capabilities = &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}, Prompts: &sdk.PromptCapabilities{}}
+				o.Capabilities = &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}}
 			},
 			Add: func(server *sdk.Server) {
 				schema := json.RawMessage(`{"type":"object"}`)

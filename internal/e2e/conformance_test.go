@@ -49,11 +49,21 @@ func suites() []suite {
 	}
 }
 
-// asBuilt are the scenarios that need no fixtures.
+// asBuilt are the scenarios that need no fixtures, or hardly any.
 func asBuilt() []suite {
 	var all []suite
-	for _, revision := range []string{"2026-07-28", "2025-11-25", "2025-06-18"} {
-		all = append(all, suite{"as built, " + revision + ", tools-list", "", []string{"--scenario", "tools-list", "--spec-version", revision}})
+	for _, c := range []struct{ revision, scenarios string }{
+		{"2026-07-28", "server-stateless tools-list server-sse-multiple-streams dns-rebinding-protection http-header-validation"},
+		{"2025-11-25", "server-initialize ping tools-list prompts-list resources-list dns-rebinding-protection"},
+		{"2025-06-18", "server-initialize ping tools-list prompts-list resources-list"},
+	} {
+		for _, scenario := range strings.Fields(c.scenarios) {
+			s := suite{"as built, " + c.revision, "", []string{"--scenario", scenario, "--spec-version", c.revision}}
+			if scenario == "server-stateless" {
+				s.failures = "conformance-as-built.yml"
+			}
+			all = append(all, s)
+		}
 	}
 	return all
 }
@@ -87,6 +97,10 @@ func runSuites(t *testing.T, s *server, list []suite) []outcome {
 		o := runSuite(t, suite.name, nil, args...)
 		if suite.failures == "" && len(o.failed) > 0 {
 			t.Errorf("%s: failed %v", suite.name, o.failed)
+		}
+		if last := len(rows) - 1; last >= 0 && rows[last].suite == o.suite {
+			rows[last].join(o)
+			continue
 		}
 		rows = append(rows, o)
 	}
@@ -201,6 +215,12 @@ type outcome struct {
 	passed, failed, skipped []string
 	unscored                []string // failed, and nobody has to pass them
 	checks, good            int
+}
+
+// join adds what another run of the same suite found.
+func (o *outcome) join(other outcome) {
+	o.passed, o.failed, o.skipped = append(o.passed, other.passed...), append(o.failed, other.failed...), append(o.skipped, other.skipped...)
+	o.unscored, o.checks, o.good = append(o.unscored, other.unscored...), o.checks+other.checks, o.good+other.good
 }
 
 // runSuite runs the suite and reads its results. A person may look at what it prints meanwhile.

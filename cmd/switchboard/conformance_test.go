@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -190,16 +191,27 @@ func speakingTools() []fixture {
 // changingTools change what the server lists; listening clients are told.
 func changingTools(server func() *sdk.Server) []fixture {
 	return []fixture{
-		{name: "test_trigger_tool_change", doc: "Changes the list of tools.", schema: anything, run: func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		{name: "test_trigger_tool_change", doc: "Changes the list of tools.", schema: anything, run: func(ctx context.Context, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			// Nobody may call it: the gate does not know it.
 			server().AddTool(&sdk.Tool{Name: "test_comes_and_goes", Description: "Is listed and nothing more.", InputSchema: json.RawMessage(anything)},
 				func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return said("It ran.") })
+			told(ctx)
 			return said("The list of tools has changed.")
 		}},
-		{name: "test_trigger_prompt_change", doc: "Changes the list of prompts.", schema: anything, run: func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		{name: "test_trigger_prompt_change", doc: "Changes the list of prompts.", schema: anything, run: func(ctx context.Context, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			server().AddPrompt(&sdk.Prompt{Name: "test_comes_and_goes", Description: "Is listed and nothing more."}, prompts(&sdk.TextContent{Text: "Nothing."}))
+			told(ctx)
 			return said("The list of prompts has changed.")
 		}},
+	}
+}
+
+// told waits until clients have been told of a change, which the SDK does 10 ms later. It takes a stream that is opened
+// meanwhile for one of an old client, and tells it what it did not ask for.
+func told(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(100 * time.Millisecond):
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -185,12 +186,12 @@ func injecting(t *testing.T, s *server, token string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var own string
+	var own []string // the proxy's own names
 	proxy := httptest.NewUnstartedServer(&httputil.ReverseProxy{
 		FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = to.Scheme, to.Host, r.In.Host
-			if port := own[strings.LastIndex(own, ":"):]; strings.HasSuffix(r.In.Host, port) {
+			if slices.Contains(own, r.In.Host) {
 				r.Out.Host = to.Host
 				if r.In.Header.Get("Origin") == "http://"+r.In.Host {
 					r.Out.Header.Set("Origin", s.url)
@@ -203,7 +204,8 @@ func injecting(t *testing.T, s *server, token string) string {
 			r.Out.Body = io.NopCloser(bytes.NewReader(body))
 		},
 	})
-	own = proxy.Listener.Addr().String()
+	_, port, _ := net.SplitHostPort(proxy.Listener.Addr().String())
+	own = []string{"127.0.0.1:" + port, "localhost:" + port}
 	proxy.Start()
 	t.Cleanup(proxy.Close)
 	return proxy.URL + "/mcp"

@@ -266,3 +266,22 @@ func TestAStateOfAWithdrawnKeyIsRefused(t *testing.T) {
 		t.Errorf("an answer is waited for %s", askedFor)
 	}
 }
+
+// Whatever is sent as a state, it opens only to what was put into one here.
+func FuzzAStateThatIsNotOursDoesNotOpen(f *testing.F) {
+	w := newWorld(f)
+	about := asked{
+		Key: w.handler.secrets.Current(), Via: "connection", Caller: "con_1", Tool: "buy", Arguments: "digest", Nonce: "nonce", Expires: 1 << 40,
+	}
+	ours := w.handler.state(about)
+	mac, text, _ := strings.Cut(ours, ".")
+	for _, seed := range []string{ours, "", ".", "e30.e30", mac, mac + ".", "." + text, text + "." + mac, ours + ".", ours + "=", ours[1:], strings.ToUpper(ours), mac + ".e30"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, state string) {
+		got, ok := w.handler.open(state)
+		if diff := cmp.Diff(about, got); ok && diff != "" {
+			t.Errorf("%q opens (-ours +this):\n%s", state, diff)
+		}
+	})
+}

@@ -36,11 +36,14 @@ func (home) Organization(_ context.Context, id string) (org.Organization, error)
 
 func (home) SetTimezone(context.Context, string, string) error { return nil }
 
-// toolsets are the lists of tools that are served, by name. A list that is served and not here is under no sweep.
+// toolsets are the lists of tools that are served, by name: all of them, and each toolset's.
 func toolsets(s *store.Store) map[string]kit.Registry {
-	return map[string]kit.Registry{
-		"everything": tools.All(tools.Deps{Store: s, Organizations: home{}, URL: "http://localhost:8080"}),
+	all := tools.All(tools.Deps{Store: s, Organizations: home{}, URL: "http://localhost:8080"})
+	served := map[string]kit.Registry{"everything": all}
+	for _, set := range all.Toolsets() {
+		served[string(set)] = all.Toolset(set)
 	}
+	return served
 }
 
 // serving is a world with other tools than its own. "all" may call every one of them.

@@ -96,7 +96,7 @@ const codeNoResource = -32002
 // inRevision gives an error the code that it has in the revision of the request.
 func inRevision(version string, err *jsonrpc.Error) *jsonrpc.Error {
 	var missing struct{ URI *string }
-	if version == modern || err.Code != sdk.CodeResourceNotFound || json.Unmarshal(err.Data, &missing) != nil || missing.URI == nil {
+	if version == modern || err.Code != jsonrpc.CodeInvalidParams || json.Unmarshal(err.Data, &missing) != nil || missing.URI == nil {
 		return err
 	}
 	return &jsonrpc.Error{Code: codeNoResource, Message: err.Message, Data: err.Data}

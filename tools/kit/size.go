@@ -1,9 +1,6 @@
 package kit
 
-import (
-	"bytes"
-	"encoding/json"
-)
+import "encoding/json"
 
 // MaxResult is how many bytes the answer to a call may have as a whole, as it is sent. Hosts take about 25 000 tokens
 // and refuse what is larger as a whole, after the work was done.
@@ -25,6 +22,5 @@ func Size(value json.RawMessage) (alone, asText int) {
 			alone, asText = alone+1, asText+1
 		}
 	}
-	wide := 3 * (bytes.Count(value, []byte("\u2028")) + bytes.Count(value, []byte("\u2029"))) // three bytes, sent as \u2028
-	return alone + wide, asText + wide
+	return alone, asText
 }

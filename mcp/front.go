@@ -19,6 +19,7 @@ import (
 	"switchboard/internal/caller"
 	"switchboard/internal/fault"
 	"switchboard/internal/web"
+	"switchboard/tools/kit"
 )
 
 const versionHeader = "Mcp-Protocol-Version"
@@ -85,6 +86,8 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, *refusal
 	case message[0] != '{' || !json.Valid(body):
 		// Valid only refuses: what the SDK's parser would let pass behind the message, another one in between may read.
 		return nil, refuse(http.StatusBadRequest, jsonrpc.CodeParseError, "The body must be one JSON-RPC message.")
+	case kit.Values(body) > kit.MaxValues:
+		return nil, refuse(http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("The message holds more than %d values.", kit.MaxValues))
 	}
 	return body, nil
 }

@@ -383,3 +383,24 @@ func TestAPartHasFewerToolsAndTheSameRates(t *testing.T) {
 		}
 	}
 }
+
+// A value of a byte takes a hundred in memory: what is small on the wire must not be large when it is parsed.
+func TestAMessageOfTooManyValuesIsNotParsed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, c := range map[string]struct {
+		value  string
+		status int
+	}{
+		"a list":           {"[" + strings.Repeat("0,", kit.MaxValues) + "0]", 413},
+		"lists in a list":  {"[" + strings.Repeat("[],", kit.MaxValues) + "0]", 413},
+		"an object":        {`{` + strings.Repeat(`"a":0,`, kit.MaxValues) + `"a":0}`, 413},
+		"a list that fits": {"[" + strings.Repeat("0,", kit.MaxValues-20) + "0]", 200},
+		"a text":           {`"` + strings.Repeat(`,[{\",`, kit.MaxValues) + `"`, 200},
+	} {
+		ping := `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"x":` + c.value + `}}}`
+		if r := w.post(t, "low", ping); r.status != c.status || r.status == 413 && !strings.Contains(r.body, `"code":-32600`) {
+			t.Errorf("%s: %d %.200s", name, r.status, r.body)
+		}
+	}
+}

@@ -10,6 +10,12 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
+// coercion is one reading of arguments.
+type coercion struct {
+	*input
+	room int // how many values the texts of the arguments may still turn into
+}
+
 // coerce undoes what some hosts do to arguments: they send a number, a truth value, a list or an object as a text that
 // holds its JSON ("10", "true", "[\"a\"]"), because their models write all arguments as text. Such a text is read only
 // where the schema has no place for a text and wants exactly what the text holds; a text stays a text wherever one may
@@ -18,13 +24,13 @@ import (
 //
 // The argument `confirm` is never read from a text: whoever watches calls for a person, a hook of a host or a proxy,
 // looks for the value true, and there must be no other way to write it.
-func (in *input) coerce(s *jsonschema.Schema, v any, path []string) (any, error) {
+func (in *coercion) coerce(s *jsonschema.Schema, v any, path []string) (any, error) {
 	if len(s.AnyOf) > 0 {
 		return in.coerceUnion(s, v, path)
 	}
 	var err error
 	if text, ok := v.(string); ok && s.Type != "string" && s != in.root {
-		if v, ok = parsed(text, s.Type); !ok {
+		if v, ok = in.parsed(text, s.Type); !ok {
 			return text, nil
 		}
 		if err := in.sane(path, v); err != nil {
@@ -56,7 +62,7 @@ func (in *input) coerce(s *jsonschema.Schema, v any, path []string) (any, error)
 }
 
 // coerceUnion leaves a value alone that fits as it is, and else takes the first alternative that it can be made to fit.
-func (in *input) coerceUnion(s *jsonschema.Schema, v any, path []string) (any, error) {
+func (in *coercion) coerceUnion(s *jsonschema.Schema, v any, path []string) (any, error) {
 	if value := notNull(s); value != s && (v == nil || value.Type == "string") {
 		return v, nil
 	} else if value != s && v != "null" {
@@ -84,7 +90,7 @@ func (in *input) coerceUnion(s *jsonschema.Schema, v any, path []string) (any, e
 var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 
 // parsed is the value whose JSON a text is, where a value of the type is wanted.
-func parsed(text, wanted string) (any, bool) {
+func (in *coercion) parsed(text, wanted string) (any, bool) {
 	switch wanted {
 	case "integer", "number":
 		return json.Number(text), decimal.MatchString(text)
@@ -98,6 +104,12 @@ func parsed(text, wanted string) (any, bool) {
 			opens, closes = "[", "]"
 		}
 		if len(text) < 2 || text[:1] != opens || text[len(text)-1:] != closes {
+			return nil, false
+		}
+		if !json.Valid([]byte(text)) {
+			return nil, false
+		}
+		if in.room -= Values([]byte(text)); in.room < 0 {
 			return nil, false
 		}
 		v, err := validator.UnmarshalJSON(bytes.NewReader([]byte(text)))

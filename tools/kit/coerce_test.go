@@ -452,3 +452,24 @@ func FuzzArguments(f *testing.F) {
 		}
 	})
 }
+
+// A text can hold many small values, and there can be many texts: what they become together has the bound of a message.
+func TestTextsTogetherHoldNoMoreValuesThanAMessageMay(t *testing.T) {
+	in, err := newInput[everything](true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := json.Marshal("[" + strings.Repeat("1,", 999) + "1]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		rows int
+		good bool
+	}{{15, true}, {25, false}} {
+		args := `{"grid":[` + strings.TrimSuffix(strings.Repeat(string(row)+",", c.rows), ",") + `]}`
+		if _, err := in.read([]byte(args)); (err == nil) != c.good {
+			t.Errorf("%d rows: %v", c.rows, err)
+		}
+	}
+}

@@ -106,7 +106,7 @@ func (in *input) read(args []byte) (arguments, error) {
 	if err := in.sane(nil, tree); err != nil {
 		return arguments{}, err
 	}
-	if tree, err = in.coerce(in.root, tree, nil); err != nil {
+	if tree, err = (&coercion{in, MaxValues}).coerce(in.root, tree, nil); err != nil {
 		return arguments{}, err
 	}
 	if err := in.rules.Validate(tree); err != nil {

@@ -83,12 +83,13 @@ func (k keyRow) public(person string) Key {
 }
 
 // CreateKey makes a key for the caller and returns its secret, which is not kept. A scope that does not exist is
-// refused rather than left out: a script should not find out at its first call. One that the caller's role lacks is
-// kept, and worth nothing until the role has it.
+// refused rather than left out: a script should not find out at its first call. So is one that the caller's role lacks,
+// which would come to life when the role changes and nobody thinks of the key; the operator at the command line may
+// want just that, and is told.
 func (a *Auth) CreateKey(ctx context.Context, n NewKey) (string, Key, error) {
 	c, _ := caller.From(ctx)
 	n.Name = strings.TrimSpace(n.Name)
-	if err := a.checkKey(n); err != nil {
+	if err := a.checkKey(c, n); err != nil {
 		return "", Key{}, err
 	}
 	secret, now := seal.NewToken(KeyPrefix), store.Now()
@@ -112,8 +113,9 @@ func (a *Auth) CreateKey(ctx context.Context, n NewKey) (string, Key, error) {
 	return secret, row.public(c.PersonName), nil
 }
 
-func (a *Auth) checkKey(n NewKey) error {
+func (a *Auth) checkKey(c caller.Caller, n NewKey) error {
 	unknown := n.Scopes.Filter(func(s string) bool { return len(a.Scopes.Expand(scope.Of(s))) == 0 })
+	lacking := a.Scopes.Expand(n.Scopes).Filter(func(s string) bool { return !c.Role.Allows(s) })
 	switch {
 	case n.Name == "" || utf8.RuneCountInString(n.Name) > 120 || !utf8.ValidString(n.Name) || strings.ContainsFunc(n.Name, unicode.IsControl):
 		return fault.New(fault.InvalidRequest, "A key needs a name of at most 120 characters, on one line.").With("field", "name")
@@ -121,6 +123,8 @@ func (a *Auth) checkKey(n NewKey) error {
 		return fault.New(fault.InvalidRequest, "No tool needs the scope %s. The scopes are: %s.", unknown, a.Scopes.Known()).With("field", "scope")
 	case len(n.Scopes) == 0:
 		return fault.New(fault.InvalidRequest, "A key needs at least one scope. The scopes are: %s.", a.Scopes.Known()).With("field", "scope")
+	case len(lacking) > 0 && c.Via != caller.System:
+		return fault.New(fault.Forbidden, "The role %s does not have %s, and neither can a key. Leave it out, or ask an administrator for another role.", c.Role, lacking).With("field", "scope")
 	case n.Expires < 0 || n.Expires > maxKeyLifetime:
 		return fault.New(fault.InvalidRequest, "A key ends in the future, at most ten years from now.").With("field", "expires")
 	}

@@ -70,6 +70,8 @@ func TestAKeyThatWouldNotWorkIsNotMade(t *testing.T) {
 		"no scope":                {scope.Owner, NewKey{Name: "CI"}, fault.InvalidRequest, "scope"},
 		"an unknown scope":        {scope.Owner, NewKey{Name: "CI", Scopes: scope.Of("org:read", "nothing:here")}, fault.InvalidRequest, "scope"},
 		"a scope no tool needs":   {scope.Owner, NewKey{Name: "CI", Scopes: scope.Of("people:delete")}, fault.InvalidRequest, "scope"},
+		"a scope the role lacks":  {scope.Viewer, NewKey{Name: "CI", Scopes: scope.Of("org:read", "org:write")}, fault.Forbidden, "scope"},
+		"one in a group of them":  {scope.Viewer, NewKey{Name: "CI", Scopes: scope.Of("people")}, fault.Forbidden, "scope"},
 		"an end in the past":      {scope.Owner, NewKey{Name: "CI", Scopes: scope.Of("org:read"), Expires: -1}, fault.InvalidRequest, "expires"},
 		"an end too far":          {scope.Owner, NewKey{Name: "CI", Scopes: scope.Of("org:read"), Expires: maxKeyLifetime + 1}, fault.InvalidRequest, "expires"},
 	} {

@@ -53,7 +53,7 @@ const grantFactor = 6
 
 // Config is what the server works with.
 type Config struct {
-	Issuer    string   // public origin without a slash at the end
+	Issuer    string          // public origin without a slash at the end
 	Resources []auth.Resource // with canonical URLs; the first is the default
 
 	Store    *store.Store

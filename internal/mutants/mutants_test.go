@@ -1,0 +1,134 @@
+//go:build prove
+
+package mutants
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// bug is one that a test has to catch.
+type bug struct {
+	name   string
+	edits  []edit
+	in     string // the package whose tests have to catch it, from the root of the project
+	caught string // the test that does
+}
+
+// edit changes a file: before is there exactly once.
+type edit struct{ file, before, after string }
+
+const root = "../.."
+
+// Every planted bug builds, and the test that is named beside it, which passes without the bug, fails with it. A panic or
+// a package that does not build is no catch.
+func TestEveryPlantedBugIsCaught(t *testing.T) {
+	all := bugs()
+	tests := map[string][]string{}
+	for _, b := range all {
+		if !slices.Contains(tests[b.in], b.caught) {
+			tests[b.in] = append(tests[b.in], b.caught)
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(tests)) {
+		if failed, out := run(t, pkg, build(t, pkg, nil), tests[pkg]); len(failed) > 0 || !strings.Contains(out, "--- PASS") {
+			t.Fatalf("%s without a bug: %v fail\n%s", pkg, failed, out)
+		}
+	}
+	for _, b := range all {
+		t.Run(b.name, func(t *testing.T) {
+			failed, out := run(t, b.in, build(t, b.in, plant(t, b.edits)), []string{b.caught})
+			switch {
+			case strings.Contains(out, "panic: "):
+				t.Errorf("a panic is no catch:\n%s", out)
+			case !slices.Contains(failed, b.caught):
+				t.Errorf("not caught by %s.%s:\n%s", b.in, b.caught, out)
+			default:
+				fmt.Printf("caught  %-62s  %s.%s\n", b.name, b.in, b.caught)
+			}
+		})
+	}
+}
+
+// plant writes the changed files elsewhere and returns the overlay that puts them in place.
+func plant(t *testing.T, edits []edit) map[string]string {
+	t.Helper()
+	changed := map[string]string{}
+	for _, e := range edits {
+		at, err := filepath.Abs(filepath.Join(root, e.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := changed[at]; !ok {
+			b, err := os.ReadFile(at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed[at] = string(b)
+		}
+		if n := strings.Count(changed[at], e.before); n != 1 {
+			t.Fatalf("%s has %d of %q, want one: plant the bug anew", e.file, n, e.before)
+		}
+		changed[at] = strings.Replace(changed[at], e.before, e.after, 1)
+	}
+	overlay := map[string]string{}
+	for at, content := range changed {
+		overlay[at] = filepath.Join(t.TempDir(), filepath.Base(at))
+		if err := os.WriteFile(overlay[at], []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return overlay
+}
+
+// build makes the test program of a package and returns its path.
+func build(t *testing.T, pkg string, overlay map[string]string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "tests")
+	args := []string{"test", "-c", "-o", program}
+	if overlay != nil {
+		at := filepath.Join(t.TempDir(), "overlay.json")
+		b, err := json.Marshal(map[string]any{"Replace": overlay})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "-overlay", at)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", append(args, "./"+pkg)...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("it does not build, which is no catch: %v\n%s", err, out)
+	}
+	return program
+}
+
+var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
+
+// run runs tests of a package with its program and returns which failed, and what was printed.
+func run(t *testing.T, pkg, program string, tests []string) (failed []string, out string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, "-test.v", "-test.timeout=3m", "-test.run=^("+strings.Join(tests, "|")+")$")
+	cmd.Dir = filepath.Join(root, pkg)
+	var b bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &b, &b
+	err := cmd.Run()
+	for _, m := range failure.FindAllStringSubmatch(b.String(), -1) {
+		failed = append(failed, m[1])
+	}
+	if (err != nil) != (len(failed) > 0) {
+		t.Fatalf("%s ended with %v and the failures %v:\n%s", pkg, err, failed, &b)
+	}
+	return failed, b.String()
+}

@@ -4,8 +4,7 @@ package mutants
 
 import "slices"
 
-// bugs are the planted ones. The first six are those that were asked for by name; the others stand where a promise of
-// docs/security.md is most precious.
+// bugs are the planted ones, each where a promise of docs/security.md is most precious.
 func bugs() []bug {
 	return slices.Concat(codesAndTokens(), whoMayDoWhat(), appsAndPages())
 }
@@ -39,6 +38,18 @@ func codesAndTokens() []bug {
 		{"a code is good for any app that has its verifier", []edit{
 			{"auth/oauth/code.go", "theirs := c.clientID == r.GetClient().GetID()", "theirs := true"}},
 			in, "TestAnExchangeThatIsRefusedForItsFormDoesNotUseTheCode"},
+		{"a second use of a code revokes nothing", one("auth/oauth/code.go", "if right && time.Since(c.usedAt.Time) < harmlessReplay ||", "if right || !right ||"),
+			in, "TestASecondUseOfACodeRevokesItsGrantUnlessItIsAnEcho"},
+		{"a code never ends", one("auth/oauth/code.go", "case !time.Now().Before(c.expiresAt.Time):", "case false:"),
+			in, "TestACodeEndsAfterAMinute"},
+		{"somebody else's code has an answer of its own", one("auth/oauth/code.go", "	case !theirs:\n		return strangeCode\n", "	case !theirs:\n		return fosite.ErrInvalidGrant.WithHint(\"It is another client's.\")\n"),
+			in, "TestNobodyLearnsWhetherSomebodyElsesCodeOrTokenExists"},
+		{"a refresh token that comes back revokes nothing", one("auth/oauth/refresh.go", "return nil, g.reused(ctx, p)", "return nil, strangeToken"),
+			in, "TestReuseRevokesTheWholeConnectionButNoOtherOne"},
+		{"a blocked app is let in", one("auth/oauth/clientblocks.go", "(only == \"\" || only == org) && !slices.Contains(blockedIn, org)", "(only == \"\" || only == org) && !slices.Contains(blockedIn, \"\")"),
+			in, "TestABlockedAppIsDeadAtOnceAndAsksInVain"},
+		{"an app of one organization is let in everywhere", one("auth/oauth/clientblocks.go", "(only == \"\" || only == org) && ", ""),
+			in, "TestAnAppThatAnAdministratorMakesSignsInPeopleOfTheirOrganizationOnly"},
 		{"a refresh token is good for any app", one("auth/oauth/refresh.go", "case p.g.clientID != r.GetClient().GetID():", "case false:"),
 			in, "TestAStrangersRefreshRevokesNothing"},
 		{"a refresh token is repeated although its successor was used", one("auth/oauth/refresh.go", " && p.nextUsed.IsZero()", ""),
@@ -49,7 +60,9 @@ func codesAndTokens() []bug {
 			in, "TestAnExchangeThatIsRefusedForItsFormDoesNotUseTheCode"},
 		{"the last of two parameters counts", one("auth/oauth/token.go", "if len(values) > 1 ", "if len(values) > 2 "),
 			in, "TestTheTokenEndpointSaysWhatIsWrongInTheWordsClientsActOn"},
-		{"an app with a secret may leave it out", one("auth/oauth/authenticate.go", `if said.secret == "" {`, `if said.secret == "" && form.Get("client_id") == "" {`),
+		{"an app with a secret may leave it out", []edit{
+			{"auth/oauth/authenticate.go", "if said.secret == \"\" {", "if false {"},
+			{"auth/oauth/authenticate.go", "if !s.isSecret(&c.row, said.secret) {", "if said.secret != \"\" && !s.isSecret(&c.row, said.secret) {"}},
 			in, "TestASecretIsGoodInTheHeaderAndInTheFormAndNothingElseIs"},
 		{"an assertion is good twice", one("auth/oauth/authenticate.go", "if n == 0 {", "if n < 0 {"),
 			in, "TestAnAssertionIsTheClientsAboutItselfForUsNowAndOnce"},

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,13 +38,16 @@ func TestEveryPlantedBugIsCaught(t *testing.T) {
 			tests[b.in] = append(tests[b.in], b.caught)
 		}
 	}
-	for _, pkg := range slices.Sorted(maps.Keys(tests)) {
-		if failed, out := run(t, pkg, build(t, pkg, nil), tests[pkg]); len(failed) > 0 || !strings.Contains(out, "--- PASS") {
-			t.Fatalf("%s without a bug: %v fail\n%s", pkg, failed, out)
-		}
-	}
+	sound := map[string]bool{}
 	for _, b := range all {
 		t.Run(b.name, func(t *testing.T) {
+			if !sound[b.in] {
+				failed, out := run(t, b.in, build(t, b.in, nil), tests[b.in])
+				if passed := strings.Count(out, "\n--- PASS"); len(failed) > 0 || passed != len(tests[b.in]) {
+					t.Fatalf("%s without a bug: %d of %d tests pass\n%s", b.in, passed, len(tests[b.in]), out)
+				}
+				sound[b.in] = true
+			}
 			failed, out := run(t, b.in, build(t, b.in, plant(t, b.edits)), []string{b.caught})
 			switch {
 			case strings.Contains(out, "panic: "):

@@ -2,7 +2,7 @@
 
 BIN := bin/switchboard
 
-.PHONY: run build test unit lint e2e interop conformance bench generate clean
+.PHONY: run build test unit lint e2e interop conformance prove mutants bench generate clean
 
 run: ## run the server on SQLite in ./data
 	@echo "Building Switchboard. The first time this takes a minute or two." >&2
@@ -29,6 +29,11 @@ interop: ## the clients of other people, from their registries; UPDATE=1 rewrite
 
 conformance: ## the official MCP conformance suite; UPDATE=1 rewrites the table of what it finds
 	@.ci/test conformance
+
+prove: mutants ## the long ones, which say whether the tests can be believed
+
+mutants: ## plant one bug at a time where docs/security.md promises something, and see that its test goes red
+	go test -tags prove -v -count=1 -timeout=60m ./internal/mutants
 
 bench: ## the cost of a tool call and of a refresh, beside the floor they stand on
 	go test -run='^$$' -bench=. -benchmem ./mcp ./auth/oauth

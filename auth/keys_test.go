@@ -137,8 +137,9 @@ func TestKeysAreSeenAndRevokedAsConnectionsAre(t *testing.T) {
 	} {
 		_, before := w.call("Bearer " + secrets[c.of])
 		err := w.auth.RevokeKey(c.ctx, keys[c.of].ID)
-		if c.allowed != (err == nil) || !c.allowed && !isFault(fault.NotFound)(err) {
-			t.Errorf("%s: %v", c.name, err)
+		unknown := w.auth.RevokeKey(c.ctx, "key_nowhere").Error()
+		if c.allowed != (err == nil) || !c.allowed && (!isFault(fault.NotFound)(err) || err.Error() != unknown) {
+			t.Errorf("%s: %v, and of one that does not exist: %s", c.name, err, unknown)
 		}
 		if _, after := w.call("Bearer " + secrets[c.of]); c.allowed && !cmp.Equal(after, &Unauthorized{"it has been revoked"}) || !c.allowed && (before == nil) != (after == nil) {
 			t.Errorf("%s: before %v, after %v", c.name, before, after)

@@ -209,6 +209,37 @@ func TestWhereTheAnswerGoesIsSaidLast(t *testing.T) {
 	}
 }
 
+// Whoever listens on this machine may be another program than the one that is meant, also when a website vouches for it.
+func TestAnAppOnThisMachineIsWarnedOf(t *testing.T) {
+	const warning = "Any program on that computer can pass itself off as this one"
+	for _, tt := range []struct {
+		pending oauth.Pending
+		want    bool
+	}{
+		{oauth.Pending{RedirectURI: "http://127.0.0.1:4711/", RedirectHost: "127.0.0.1:4711", Loopback: true}, true},
+		{oauth.Pending{RedirectURI: "http://localhost:4711/", RedirectHost: "localhost:4711", Loopback: true, ClientHost: "claude.ai"}, true},
+		{oauth.Pending{RedirectURI: "https://claude.ai/cb", RedirectHost: "claude.ai", ClientHost: "claude.ai"}, false},
+	} {
+		_, _, p, _ := pendingAs(t, amira, func(p *oauth.Pending) {
+			tt.pending.Requested = p.Requested
+			*p = tt.pending
+		})
+		if got := strings.Contains(textOf(p.root), warning); got != tt.want || !strings.Contains(textOf(p.root), tt.pending.RedirectHost) {
+			t.Errorf("%+v: warned %t", tt.pending, got)
+		}
+	}
+}
+
+func TestTheConsentPageSaysHowLongItLasts(t *testing.T) {
+	_, _, p, _ := pendingAs(t, amira, func(*oauth.Pending) {})
+	slip := textOf(p.all("aside", nil)[0])
+	for _, want := range []string{"The moment you revoke it", "By itself after 30 days without use"} {
+		if !strings.Contains(slip, want) {
+			t.Errorf("%q is not in %q", want, slip)
+		}
+	}
+}
+
 func TestAnAppThatIsAnsweredOrUnknownIsOver(t *testing.T) {
 	w := newWorld()
 	srv := serveWorld(t, w)

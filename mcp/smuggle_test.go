@@ -2,9 +2,12 @@ package mcp
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"switchboard/internal/audit"
 	"switchboard/internal/fault"
@@ -189,4 +192,22 @@ func FuzzMessages(f *testing.F) {
 			t.Errorf("%q: the tool ran", body)
 		}
 	})
+}
+
+// Token passthrough is not possible: what stands behind the front never sees what the caller showed there.
+func TestNothingBehindTheFrontSeesACredential(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequest(http.MethodPost, "/mcp?access_token=secret", strings.NewReader("{}"))
+	for _, name := range []string{"Authorization", "Cookie", "Proxy-Authorization", "X-Api-Key", "X-Forwarded-Access-Token", "Mcp-Session-Id", "Last-Event-Id"} {
+		r.Header.Set(name, "secret")
+	}
+	r.Header.Set("Mcp-Method", "tools/list")
+	r.Header.Set(versionHeader, modern)
+	got := forward(t.Context(), r, []byte("{}")).Header
+	want := http.Header{
+		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Method": {"tools/list"}, versionHeader: {modern},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
 }

@@ -294,11 +294,18 @@ func TestAnotherOrganizationsIDsAreNotFound(t *testing.T) {
 				t.Errorf("%s: this test makes no foreign %s", tool.Name(), name)
 				continue
 			}
-			for _, id := range []string{foreign[name], "unknown"} {
+			unknown := strings.Repeat("x", len(foreign[name]))
+			says := map[string]string{}
+			for _, id := range []string{foreign[name], unknown} {
 				_, err := p.call(p.as("org_a", scope.Admin), tool, fmt.Sprintf(`{%q:%q}`, name, id))
 				if !fault.Is(err, fault.NotFound) {
 					t.Errorf("%s with a foreign %s: %v", tool.Name(), name, err)
+					continue
 				}
+				says[id] = strings.ReplaceAll(err.Error(), id, "it")
+			}
+			if says[foreign[name]] != says[unknown] {
+				t.Errorf("%s tells a foreign %s from an unknown one: %q", tool.Name(), name, says)
 			}
 		}
 	}

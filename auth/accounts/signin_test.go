@@ -219,6 +219,32 @@ func TestARefusalTakesItsTimeWhoeverItIs(t *testing.T) {
 	})
 }
 
+// No clock is asked: a hash that cannot be read shows that it was going to be compared with. That of an unknown account
+// costs what a known one costs, and a password that nobody can have is hashed too.
+func TestAnUnknownAddressCostsTheSamePasswordHash(t *testing.T) {
+	w := newWorld(t)
+	w.user("amira@harbor.example", "Harbor", scope.Owner)
+	var stored string
+	if err := w.Store.QueryRow(t.Context(), `SELECT password_hash FROM people`, nil, &stored); err != nil {
+		t.Fatal(err)
+	}
+	cost := func(hash string) string { return hash[:strings.LastIndex(hash[:strings.LastIndex(hash, "$")], "$")] }
+	if cost(w.passwords.decoy) != cost(stored) || cost(stored) == "" {
+		t.Errorf("an unknown account costs %s, a known one %s", cost(w.passwords.decoy), cost(stored))
+	}
+	w.passwords.decoy = "no hash"
+	if _, err := w.Store.Exec(t.Context(), `UPDATE people SET password_hash = 'no hash'`); err != nil {
+		t.Fatal(err)
+	}
+	for _, email := range []string{"amira@harbor.example", "nobody@harbor.example"} {
+		for _, pw := range []string{password, "", strings.Repeat("x", MaxPassword+1)} {
+			if _, err := w.SignIn(t.Context(), email, pw, "192.0.2.1"); err == nil || !strings.Contains(err.Error(), "checking a password") {
+				t.Errorf("%s, %d characters: nothing was hashed, %v", email, len(pw), err)
+			}
+		}
+	}
+}
+
 func TestFailuresAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

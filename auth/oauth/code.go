@@ -67,6 +67,10 @@ func (s *Server) findCode(ctx context.Context, code string) (c codeRow, err erro
 	return c, err
 }
 
+// strangeCode is the one answer about a code that nobody issued and about another client's, also when that was used:
+// whoever tries codes out learns nothing of them.
+var strangeCode = fosite.ErrInvalidGrant.WithHint("The code is not known here, or it was issued to another client. Start the sign-in again.")
+
 // HandleTokenEndpointRequest implements fosite.TokenEndpointHandler. Whatever can be refused without touching the
 // code is refused first; then the code is claimed, and only the one who claimed it gets to try a verifier.
 func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, r fosite.AccessRequester) error {
@@ -80,21 +84,22 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, r fosite.Acc
 	}
 	c, err := g.s.findCode(ctx, code)
 	if store.IsNotFound(err) {
-		return fosite.ErrInvalidGrant.WithHint("The code is not known here.")
+		return strangeCode
 	}
 	if err != nil {
 		return err
 	}
-	if !r.GetClient().(*client).mayUse(&c.g) {
+	theirs := c.clientID == r.GetClient().GetID()
+	if theirs && !r.GetClient().(*client).mayUse(&c.g) {
 		return unproven()
 	}
-	right := c.clientID == r.GetClient().GetID() && verifies(c.challenge, verifier)
+	right := theirs && verifies(c.challenge, verifier)
 	if !c.usedAt.IsZero() {
-		return g.replayed(ctx, c, right)
+		return g.replayed(ctx, c, theirs, right)
 	}
 	switch redirectURI := form.Get("redirect_uri"); {
-	case c.clientID != r.GetClient().GetID():
-		return fosite.ErrInvalidGrant.WithHint("The code was issued to another client.")
+	case !theirs:
+		return strangeCode
 	case !time.Now().Before(c.expiresAt.Time):
 		return fosite.ErrInvalidGrant.WithHint("The code has expired. Start the sign-in again.")
 	case c.g.dead():
@@ -135,8 +140,11 @@ func (g *codeGrant) claim(ctx context.Context, r fosite.AccessRequester, c codeR
 
 // replayed answers a code that was used before. A request that was sent twice is refused and nothing more; anybody
 // else has stolen the code or lost it to a thief, so what it led to is revoked (RFC 6749 §4.1.2).
-func (g *codeGrant) replayed(ctx context.Context, c codeRow, right bool) error {
-	refusal := fosite.ErrInvalidGrant.WithHint("The code has been used.")
+func (g *codeGrant) replayed(ctx context.Context, c codeRow, theirs, right bool) error {
+	refusal := strangeCode
+	if theirs {
+		refusal = fosite.ErrInvalidGrant.WithHint("The code has been used. Start the sign-in again.")
+	}
 	if right && time.Since(c.usedAt.Time) < harmlessReplay || c.g.dead() {
 		return refusal
 	}

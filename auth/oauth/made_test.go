@@ -113,11 +113,15 @@ func TestOnlyAnAdministratorManagesApps(t *testing.T) {
 	if !errors.Is(err, ErrSecretChanged) {
 		t.Errorf("of a secret that is not the present one: %v", err)
 	}
+	changes := func(id string) []error {
+		_, _, rotate := w.server.RotateSecret(w.asOwner(), id, "", true)
+		return []error{rotate, w.server.BlockClient(w.asOwner(), id), w.server.UnblockClient(w.asOwner(), id)}
+	}
+	unknown := changes("cli_nobody")
 	for _, foreign := range []string{theirs, w.desktop, "cli_nobody", ""} {
-		_, _, rotate := w.server.RotateSecret(w.asOwner(), foreign, "", true)
-		for _, err := range []error{rotate, w.server.BlockClient(w.asOwner(), foreign), w.server.UnblockClient(w.asOwner(), foreign)} {
-			if !fault.Is(err, fault.NotFound) {
-				t.Errorf("%q: %v", foreign, err)
+		for i, err := range changes(foreign) {
+			if !fault.Is(err, fault.NotFound) || err.Error() != unknown[i].Error() {
+				t.Errorf("%q: %v, and of one that does not exist: %v", foreign, err, unknown[i])
 			}
 		}
 	}

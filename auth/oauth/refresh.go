@@ -51,6 +51,9 @@ func (s *Server) findParent(ctx context.Context, token string) (p parent, err er
 	return p, err
 }
 
+// strangeToken is the one answer about a refresh token that nobody issued and about another client's, see strangeCode.
+var strangeToken = fosite.ErrInvalidGrant.WithHint("The refresh token is not known here, or it was issued to another client. Sign in again.")
+
 // HandleTokenEndpointRequest implements fosite.TokenEndpointHandler. Everything that can be refused is refused before
 // the token is touched: a failed refresh never uses it up.
 func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, r fosite.AccessRequester) error {
@@ -65,14 +68,14 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, r fosite.
 	for {
 		p, err := g.s.findParent(ctx, token)
 		if store.IsNotFound(err) {
-			return fosite.ErrInvalidGrant.WithHint("The refresh token is not known here. Sign in again.")
+			return strangeToken
 		}
 		if err != nil {
 			return err
 		}
 		switch {
 		case p.g.clientID != r.GetClient().GetID():
-			return fosite.ErrInvalidGrant.WithHint("The refresh token was issued to another client.")
+			return strangeToken
 		case !r.GetClient().(*client).mayUse(&p.g):
 			return unproven()
 		case p.g.dead():

@@ -46,6 +46,7 @@ var rooms = map[string][]string{
 	"internal/store/storetest": {"internal", "migrations"},
 	"internal/e2e":             {""},
 	"internal/house":           {""},
+	"internal/mutants":         {""},
 }
 
 // homes are the heavy libraries and the rooms that may import them.

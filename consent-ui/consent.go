@@ -79,11 +79,12 @@ func (u *UI) authorizeByPost(w http.ResponseWriter, r *http.Request) {
 func (u *UI) authorize(w http.ResponseWriter, r *http.Request, v *visit) error {
 	id, err := u.OAuth.Begin(r, v.browser)
 	var elsewhere *oauth.RedirectError
-	if errors.As(err, &elsewhere) {
+	if errors.As(err, &elsewhere) && v.signedIn() {
 		redirect(w, elsewhere.Location)
 		return nil
-	}
-	if err != nil {
+	} else if elsewhere != nil {
+		id = elsewhere.RequestID // an error waits for the sign-in like a question does
+	} else if err != nil {
 		return err
 	}
 	redirect(w, "/consent/"+id)
@@ -96,6 +97,11 @@ func (u *UI) showConsent(w http.ResponseWriter, r *http.Request, v *visit) error
 
 func (u *UI) renderConsent(w http.ResponseWriter, r *http.Request, v *visit, status int) error {
 	pending, err := u.OAuth.Pending(r.Context(), v.subject, v.browser)
+	var elsewhere *oauth.RedirectError
+	if errors.As(err, &elsewhere) {
+		redirect(w, elsewhere.Location)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

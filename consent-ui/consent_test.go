@@ -267,7 +267,7 @@ func TestTheAuthorizeEndpointPassesErrorsOn(t *testing.T) {
 		location string
 		retry    string
 	}{
-		{"to the client, to the letter", &oauth.RedirectError{Location: "cursor://x/cb?error=invalid_scope&state=%2B"}, http.StatusSeeOther, "cursor://x/cb?error=invalid_scope&state=%2B", ""},
+		{"to the client, once somebody signed in", &oauth.RedirectError{Location: "cursor://x/cb?error=invalid_scope&state=%2B", RequestID: "waits"}, http.StatusSeeOther, "/consent/waits", ""},
 		{"to the person", &oauth.PageError{Status: http.StatusBadRequest, Reason: "bad_redirect"}, http.StatusBadRequest, "", ""},
 		{"to the person, about an unknown app", &oauth.PageError{Status: http.StatusBadRequest, Reason: "unknown_client"}, http.StatusBadRequest, "", ""},
 		{"later", &oauth.PageError{Status: http.StatusServiceUnavailable, Reason: "unavailable", RetryAfter: 2500 * time.Millisecond}, http.StatusServiceUnavailable, "", "3"},
@@ -283,6 +283,24 @@ func TestTheAuthorizeEndpointPassesErrorsOn(t *testing.T) {
 				t.Error("the page does not say how to go on")
 			}
 		})
+	}
+}
+
+// Anybody can register an app with an address of theirs. A link to us must not lead there by itself.
+func TestNobodyIsSentToAnAppWithAnErrorBeforeTheySignIn(t *testing.T) {
+	w := newWorld()
+	w.begin = &oauth.RedirectError{Location: "https://anybody.example/cb?error=invalid_scope&state=%2B", RequestID: "waits"}
+	b := newBrowser(t, serveWorld(t, w).URL)
+	for at, want := range map[string]string{"/oauth/authorize": "/consent/waits", "/consent/waits": "/sign-in?next=waits", "/sign-in?next=waits": ""} {
+		if got := b.get(at).header.Get("Location"); got != want {
+			t.Errorf("before the sign-in %s leads to %q, want %q", at, got, want)
+		}
+	}
+	b.signIn(amira)
+	for _, at := range []string{"/consent/waits", "/oauth/authorize"} {
+		if got := b.get(at); got.status != http.StatusSeeOther || got.header.Get("Location") != w.begin.(*oauth.RedirectError).Location {
+			t.Errorf("after it %s answers %d and leads to %q", at, got.status, got.header.Get("Location"))
+		}
 	}
 }
 

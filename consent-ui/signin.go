@@ -95,7 +95,7 @@ func (u *UI) renderSignIn(w http.ResponseWriter, r *http.Request, v *visit, stat
 	}
 	if p.Next != "" && !slices.Contains(pages, p.Next) {
 		pending, err := u.OAuth.Pending(r.Context(), p.Next, v.browser)
-		if err != nil && !errors.Is(err, oauth.ErrGone) {
+		if elsewhere := (*oauth.RedirectError)(nil); err != nil && !errors.Is(err, oauth.ErrGone) && !errors.As(err, &elsewhere) {
 			return err
 		}
 		if err == nil {

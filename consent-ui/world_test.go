@@ -2,6 +2,7 @@ package consentui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -234,6 +235,9 @@ func (w *world) note(ctx context.Context) {
 
 func (w *world) Begin(r *http.Request, browser string) (string, error) {
 	if w.begin != nil {
+		if back := (*oauth.RedirectError)(nil); errors.As(w.begin, &back) {
+			w.browsers[back.RequestID] = browser
+		}
 		return "", w.begin
 	}
 	id := fmt.Sprintf("req_%d", len(w.pending)+1)
@@ -248,6 +252,9 @@ func (w *world) Begin(r *http.Request, browser string) (string, error) {
 func (w *world) Pending(_ context.Context, id, browser string) (oauth.Pending, error) {
 	if w.browsers[id] != browser {
 		return oauth.Pending{}, oauth.ErrGone
+	}
+	if back := (*oauth.RedirectError)(nil); errors.As(w.begin, &back) && back.RequestID == id {
+		return oauth.Pending{}, back
 	}
 	return w.pending[id], nil
 }

@@ -17,10 +17,12 @@ import (
 	"switchboard/internal/store"
 )
 
-// RedirectError is an error that goes back to the client: its redirect URI is trusted.
+// RedirectError is an error that goes back to the client: its redirect URI is registered. Anybody can register one, so
+// nobody is sent there before they have signed in (RFC 9700 §4.11.2); until then the request waits under RequestID.
 type RedirectError struct {
-	Location string
-	cause    error
+	Location  string
+	RequestID string // of an error at the begin of a request
+	cause     error
 }
 
 func (e *RedirectError) Error() string { return "back to the client: " + e.cause.Error() }
@@ -48,8 +50,8 @@ func (e *PageError) Unwrap() error { return e.cause }
 // requestLifetime is how long a person may take to sign in and answer.
 const requestLifetime = time.Hour
 
-// maxAuthorizeForm bounds the parameters of an authorization request, state included.
-const maxAuthorizeForm = 32 << 10
+// maxAuthorizeForm bounds the parameters of an authorization request, state included: they are kept for strangers.
+const maxAuthorizeForm = 8 << 10
 
 // authorization is an authorization request that has been checked.
 type authorization struct {
@@ -76,15 +78,26 @@ func (s *Server) Begin(r *http.Request, browser string) (string, error) {
 		return "", err
 	}
 	a, err := s.check(r.Context(), c, form)
+	if back := (*RedirectError)(nil); errors.As(err, &back) {
+		if back.RequestID, err = s.keep(r.Context(), browser, c, form); err == nil {
+			err = back
+		}
+		return "", err
+	}
 	if err != nil {
 		return "", err
 	}
+	return s.keep(r.Context(), browser, c, a.form)
+}
+
+// keep stores a request until its person has signed in and answered.
+func (s *Server) keep(ctx context.Context, browser string, c *client, form url.Values) (string, error) {
 	id, now := seal.NewToken(""), store.Now()
 	row := consentRequest{
-		IDHash: s.Secrets.Hash(id), BrowserHash: s.Secrets.Hash(browser), ClientID: a.client.row.ID, Query: a.form.Encode(),
+		IDHash: s.Secrets.Hash(id), BrowserHash: s.Secrets.Hash(browser), ClientID: c.row.ID, Query: form.Encode(),
 		CreatedAt: now, ExpiresAt: now.Add(requestLifetime),
 	}
-	err = s.Store.Tx(r.Context(), func(ctx context.Context) error { return s.Store.DB(ctx).Create(&row).Error })
+	err := s.Store.Tx(ctx, func(ctx context.Context) error { return s.Store.DB(ctx).Create(&row).Error })
 	if err != nil {
 		return "", unavailable(err)
 	}

@@ -12,7 +12,8 @@ import (
 	"switchboard/internal/scope"
 )
 
-// backToClient is the query of the location to which Begin sends a refused request.
+// backToClient is the query of the location to which Begin sends a refused request. The request waits for a sign-in
+// meanwhile, for its own browser, and leads to the same place afterwards; no answer to it is taken.
 func (w *world) backToClient(q url.Values) (url.Values, error) {
 	_, err := w.begin(q)
 	var back *RedirectError
@@ -21,6 +22,16 @@ func (w *world) backToClient(q url.Values) (url.Values, error) {
 	}
 	if want := q.Get("redirect_uri") + "?"; !strings.HasPrefix(back.Location, want) {
 		w.t.Errorf("sent to %s, want %s", back.Location, want)
+	}
+	var later *RedirectError
+	if _, err := w.server.Pending(w.t.Context(), back.RequestID, browser); !errors.As(err, &later) || later.Location != back.Location {
+		w.t.Errorf("after the sign-in it is %v, and not sent to %s", err, back.Location)
+	}
+	if _, err := w.server.Pending(w.t.Context(), back.RequestID, "another browser"); !errors.Is(err, ErrGone) {
+		w.t.Errorf("in another browser: %v", err)
+	}
+	if to, err := w.server.Decide(w.t.Context(), back.RequestID, browser, w.yes("org:read")); !errors.Is(err, ErrGone) {
+		w.t.Errorf("an answer to it leads to %s, %v", to, err)
 	}
 	answer := answerIn(w.t, back.Location)
 	if d := answer.Get("error_description"); !readable(d) {
@@ -142,7 +153,7 @@ func TestAnErrorGoesBackToATrustedRedirect(t *testing.T) {
 		case "two resources":
 			c.q["resource"], c.want = []string{resource, mail}, "invalid_target"
 		case "two of anything":
-			c.q[strings.Repeat("é\"\\\n", 1000)] = []string{"1", "2"}
+			c.q[strings.Repeat("é\"\\\n", 200)] = []string{"1", "2"}
 		}
 		got, err := w.backToClient(c.q)
 		if got.Get("error_description") == "" {
@@ -157,7 +168,7 @@ func TestAnErrorGoesBackToATrustedRedirect(t *testing.T) {
 
 func TestStateComesBackUnchangedOnSuccessAndOnErrors(t *testing.T) {
 	w := newWorld(t)
-	for _, state := range []string{"", "x", strings.Repeat("s", 32), strings.Repeat("S", 512), "a+b/=&é… %2B#?", "\x00\n\t", strings.Repeat("long", 4000)} {
+	for _, state := range []string{"", "x", strings.Repeat("s", 32), strings.Repeat("S", 512), "a+b/=&é… %2B#?", "\x00\n\t", strings.Repeat("long", 1500)} {
 		want := []string{state}
 		if state == "" {
 			want = nil

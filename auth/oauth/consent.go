@@ -62,7 +62,8 @@ type Pending struct {
 // Admits reports whether an organization lets the client in.
 func (p Pending) Admits(org string) bool { return letsIn(org, p.OnlyOrg, p.BlockedIn) }
 
-// Pending reads a consent request for the browser that began it.
+// Pending reads a consent request for the browser that began it. The error is ErrGone, or a *RedirectError of a request
+// that has waited for a sign-in only.
 func (s *Server) Pending(ctx context.Context, requestID, browser string) (Pending, error) {
 	row, a, err := s.load(ctx, requestID, browser)
 	if err != nil {
@@ -112,7 +113,8 @@ func (s *Server) load(ctx context.Context, requestID, browser string) (*consentR
 	}
 	a, err := s.check(ctx, c, form)
 	var page *PageError
-	if errors.As(err, &page) && page.Reason == "unavailable" {
+	var back *RedirectError
+	if errors.As(err, &page) && page.Reason == "unavailable" || errors.As(err, &back) {
 		return nil, nil, err
 	}
 	if err != nil {
@@ -184,6 +186,9 @@ func (s *Server) Decide(ctx context.Context, requestID, browser string, d Decisi
 		out, err = s.repeat(ctx, requestID, row, a, d)
 		return err
 	})
+	if back := (*RedirectError)(nil); errors.As(err, &back) {
+		return "", ErrGone // no page has asked for an answer to it
+	}
 	return out, err
 }
 

@@ -42,6 +42,8 @@ type Config struct {
 	Scopes   *scope.Catalog
 	Log      *slog.Logger
 	Issuer   string // origin of the authorization server, without a slash at the end
+	// Resources are what tokens are good for.
+	Resources []Resource
 }
 
 // Auth authenticates requests and serves connections and keys.

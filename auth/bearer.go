@@ -104,7 +104,7 @@ func (a *Auth) byAccessToken(ctx context.Context, token, resource string) (calle
 	if err != nil {
 		return caller.Caller{}, err
 	}
-	if audience != resource {
+	if !a.resource(resource).accepts(audience) {
 		// RFC 8707 §2 and the MCP specification: a token for another resource is no token here.
 		return caller.Caller{}, &Unauthorized{"the token was issued for another resource"}
 	}

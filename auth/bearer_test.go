@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -78,11 +79,46 @@ func TestAnythingThatIsNoValidTokenIsUnauthorizedAndSaysWhy(t *testing.T) {
 			t.Errorf("%s: the challenge %q", name, challenges[0])
 		}
 	}
-	if _, err := w.callAt(issuer+"/mcp/mail", "Bearer "+good.token); !cmp.Equal(err, &Unauthorized{"the token was issued for another resource"}) {
-		t.Errorf("another resource: %v", err)
-	}
 	if _, err := w.call("Bearer " + good.token); err != nil {
 		t.Errorf("the good one: %v", err)
+	}
+}
+
+// Identifiers are compared as a whole: a prefix is another resource, and only the whole is good for its parts.
+func TestATokenIsGoodWhereItWasIssuedForAndTheWholeForItsParts(t *testing.T) {
+	w := newWorld(t)
+	app := w.connect(w.people[scope.Member], w.org.ID, w.client("Desktop", `["https://app.example/cb"]`), "org:read")
+	secret, _ := w.key(scope.Member, "org:read", time.Hour)
+	mail, apps, v1 := resource+"/mail", resource+"/apps", issuer+"/v1"
+	for _, c := range []struct {
+		audience string
+		good     []string
+	}{
+		{resource, []string{resource, mail, apps}},
+		{mail, []string{mail}},
+		{apps, []string{apps}},
+		{v1, []string{v1}},
+		{issuer, nil},
+		{issuer + "/mc", nil},
+		{resource + "/", nil},
+		{resource + "/mail/more", nil},
+		{"https://switch.example.evil.example/mcp", nil},
+		{strings.ToUpper(resource), nil},
+		{"", nil},
+	} {
+		w.exec(`UPDATE grants SET resource = ? WHERE id = ?`, c.audience, app.grant)
+		for _, at := range []string{resource, mail, apps, v1, resource + "/unknown", resource + "x", issuer, ""} {
+			_, err := w.callAt(at, "Bearer "+app.token)
+			if good := slices.Contains(c.good, at) || at != "" && at == c.audience; good != (err == nil) {
+				t.Errorf("a token for %q at %q: %v", c.audience, at, err)
+			}
+			if err != nil && !cmp.Equal(err, &Unauthorized{"the token was issued for another resource"}) {
+				t.Errorf("a token for %q at %q: %v", c.audience, at, err)
+			}
+			if _, err := w.callAt(at, "Bearer "+secret); err != nil {
+				t.Errorf("an API key at %q: %v", at, err)
+			}
+		}
 	}
 }
 

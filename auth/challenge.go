@@ -30,7 +30,7 @@ func (a *Auth) Challenge(w http.ResponseWriter, resource string, err error) {
 		params = append(params, "error", "invalid_token", "error_description", "The token is not valid: "+unauthorized.Reason+".")
 		message = "The token is not valid: " + unauthorized.Reason + ". Refresh it or sign in again."
 	}
-	params = append(params, "resource_metadata", a.metadataURL(resource), "scope", a.Scopes.Default().String())
+	params = append(params, "resource_metadata", a.metadataURL(resource), "scope", a.resource(resource).Scopes.Default().String())
 	w.Header().Set("WWW-Authenticate", challenge(params...))
 	web.Fault(w, fault.New(fault.Unauthorized, "%s", message))
 }

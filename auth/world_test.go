@@ -48,6 +48,15 @@ type world struct {
 	org, otherOrg accounts.Organization
 }
 
+// resources are the endpoint, two parts of it, and one that is none of its parts.
+func resources() []Resource {
+	part := scope.NewCatalog([]scope.Group{{Name: "organization", Scopes: scope.Of("org:read", "org:write"), Default: true}}, nil, scope.Of("org:read", "org:write"))
+	return []Resource{
+		{URL: resource, Scopes: catalog()}, {URL: resource + "/mail", Scopes: part, Whole: resource}, {URL: resource + "/apps", Scopes: part, Whole: resource},
+		{URL: issuer + "/v1", Scopes: catalog()},
+	}
+}
+
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, store: storetest.Open(t), people: map[scope.Role]accounts.Person{}}
@@ -56,7 +65,7 @@ func newWorld(t testing.TB) *world {
 	people := accounts.New(accounts.Config{
 		Store: w.store, Secrets: ring, Audit: w.audit, Log: slog.New(slog.DiscardHandler), Hashing: accounts.Hashing{MemoryKiB: 64, Iterations: 1},
 	})
-	w.auth = New(Config{Store: w.store, Secrets: ring, Accounts: people, Audit: w.audit, Scopes: catalog(), Log: slog.New(slog.DiscardHandler), Issuer: issuer})
+	w.auth = New(Config{Store: w.store, Secrets: ring, Accounts: people, Audit: w.audit, Scopes: catalog(), Resources: resources(), Log: slog.New(slog.DiscardHandler), Issuer: issuer})
 	user := func(email, org string, role scope.Role) accounts.CreatedUser {
 		made, err := people.CreateUser(t.Context(), accounts.NewUser{Email: email, Password: "correct horse battery", Organization: org, Role: role})
 		if err != nil {

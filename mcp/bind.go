@@ -23,9 +23,21 @@ import (
 func (h *Handler) bind(server *sdk.Server, t kit.Tool) {
 	server.AddTool(describe(t), func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		web.Note(ctx, slog.String("tool", t.Name()))
-		res, err := h.within(ctx, t, arguments(req.Params.Arguments))
+		var assent kit.Assent
+		if elicits(req) {
+			assent = h.assent(ctx, req)
+		}
+		res, err := h.within(ctx, t, arguments(req.Params.Arguments), assent)
 		if missing := (*kit.ScopeError)(nil); errors.As(err, &missing) {
 			return nil, missing
+		}
+		if stray := (*strayAnswer)(nil); errors.As(err, &stray) {
+			web.Note(ctx, slog.String("err", string(fault.InvalidRequest)))
+			return nil, stray.wire()
+		}
+		if need := (*kit.NeedsConfirmation)(nil); assent != nil && errors.As(err, &need) {
+			web.Note(ctx, slog.String("err", string(fault.ConfirmationRequired)))
+			return h.ask(ctx, need), nil
 		}
 		if err != nil {
 			f, _ := fault.Of(err, caller.Request(ctx))
@@ -68,7 +80,7 @@ func arguments(raw json.RawMessage) json.RawMessage {
 // within runs a tool and gives up on it a moment after its deadline. The Runner's deadline is a request to the tool;
 // one that does not listen must not keep the client, and the goroutines of its connection, waiting. The abandoned
 // call goes on to its end, where the Runner records what became of it; Wait waits for it.
-func (h *Handler) within(ctx context.Context, t kit.Tool, args json.RawMessage) (kit.Result, error) {
+func (h *Handler) within(ctx context.Context, t kit.Tool, args json.RawMessage, assent kit.Assent) (kit.Result, error) {
 	type outcome struct {
 		res kit.Result
 		err error
@@ -82,7 +94,7 @@ func (h *Handler) within(ctx context.Context, t kit.Tool, args json.RawMessage) 
 			}
 			done <- o
 		}()
-		o.res, o.err = h.runner.Call(ctx, t, args)
+		o.res, o.err = h.runner.CallAsking(ctx, t, args, assent)
 	})
 	limit := t.Spec().Timeout
 	timer := time.NewTimer(limit + h.late)

@@ -4,7 +4,8 @@
 // A request passes four stations. front.go decides what can be decided without reading the message: who is calling,
 // how often, and whether this is a message at all. The SDK then parses it, once and for everybody. gate.go is the
 // SDK's middleware: it lets known methods through, contains panics and turns a missing scope into the HTTP challenge.
-// bind.go runs the tool through kit.Runner. reply.go holds the answer back until all of them have spoken.
+// bind.go runs the tool through kit.Runner, and confirm.go asks
+// a person through the client where the Runner wants a confirmation. reply.go holds the answer back until all of them have spoken.
 //
 // Nothing here reads a message with a parser of its own to decide who may do what: where two parsers disagree about
 // the name of a tool, the check is made on one and the other runs. The Mcp-* headers are not looked at either.
@@ -21,6 +22,7 @@ import (
 
 	"switchboard/internal/caller"
 	"switchboard/internal/scope"
+	"switchboard/internal/seal"
 	"switchboard/internal/web"
 	"switchboard/tools/kit"
 )
@@ -48,7 +50,8 @@ type Config struct {
 	Auth    Auth
 	Tools   kit.Registry
 	Runner  *kit.Runner
-	Version string // of Switchboard
+	Secrets *seal.Keyring // what a client brings back with a person's answer is authenticated with it
+	Version string        // of Switchboard
 	// Resource is the RFC 8707 identifier of this endpoint, the URL that people paste.
 	Resource string
 	// RatePerMinute is what one connection or key may call; a person has five times, an organization twenty times
@@ -64,28 +67,45 @@ type Handler struct {
 	auth     Auth
 	tools    kit.Registry
 	runner   *kit.Runner
+	secrets  *seal.Keyring
 	resource string
 	limits   limits
 	maxBody  int64
 	late     time.Duration // how long after its deadline a tool is given up on
+	askedFor time.Duration
+	version  string
 	log      *slog.Logger
 
 	sdk   http.Handler
-	calls sync.WaitGroup
+	calls *sync.WaitGroup
 }
 
 // New makes a Handler.
 func New(cfg Config) *Handler {
 	h := &Handler{
-		auth: cfg.Auth, tools: cfg.Tools, runner: cfg.Runner, resource: cfg.Resource, log: cfg.Log,
+		auth: cfg.Auth, tools: cfg.Tools, runner: cfg.Runner, secrets: cfg.Secrets, resource: cfg.Resource, log: cfg.Log,
 		limits:  newLimits(cfg.RatePerMinute),
 		maxBody: cfg.MaxBody,
-		late:    time.Second,
+		late:    time.Second, askedFor: askedFor, version: cfg.Version, calls: &sync.WaitGroup{},
 	}
 	if h.maxBody <= 0 {
 		h.maxBody = defaultMaxBody
 	}
-	server := sdk.NewServer(&sdk.Implementation{Name: "switchboard", Title: "Switchboard", Version: cfg.Version}, &sdk.ServerOptions{
+	h.serve()
+	return h
+}
+
+// Part is the same face with fewer tools, as a resource of its own. The rates count over both, and Wait waits for both.
+func (h *Handler) Part(resource string, tools kit.Registry) *Handler {
+	part := *h
+	part.resource, part.tools = resource, tools
+	part.serve()
+	return &part
+}
+
+// serve puts the tools on a server of the SDK.
+func (h *Handler) serve() {
+	server := sdk.NewServer(&sdk.Implementation{Name: "switchboard", Title: "Switchboard", Version: h.version}, &sdk.ServerOptions{
 		Instructions:              instructions,
 		SupportedProtocolVersions: revisions[:],
 		// Explicit: the SDK's default advertises logging and list changes, which a stateless server never sends.
@@ -96,7 +116,7 @@ func New(cfg Config) *Handler {
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	server.AddReceivingMiddleware(h.gate)
-	for _, t := range cfg.Tools.Tools() {
+	for _, t := range h.tools.Tools() {
 		h.bind(server, t)
 	}
 	h.sdk = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
@@ -107,7 +127,6 @@ func New(cfg Config) *Handler {
 		MaxRequestBodyBytes:          h.maxBody,
 		Logger:                       slog.New(slog.DiscardHandler),
 	})
-	return h
 }
 
 // Wait returns when no tool is running any more, or with ctx's error when that is over first. Call it after the

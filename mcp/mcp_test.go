@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"switchboard/internal/caller"
 	"switchboard/internal/fault"
+	"switchboard/tools/kit"
 )
 
 // withCaller is a context as one of the test callers has it inside a request.
@@ -68,7 +70,7 @@ func TestTheSDKClientListsAndCalls(t *testing.T) {
 			t.Errorf("%s: meta %v, output schema %v", tool.Name, tool.Meta, tool.OutputSchema)
 		}
 	}
-	want := []string{"be_stuck", "buy", "fail", "high", "list", "low", "miss", "panic", "wait_for_it"}
+	want := []string{"be_stuck", "buy", "buy_more", "fail", "high", "list", "low", "miss", "panic", "wait_for_it"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
 	}
@@ -325,5 +327,35 @@ func TestTheRequestIDIsOurs(t *testing.T) {
 	}
 	if !strings.Contains(w.logs.String(), id) {
 		t.Errorf("the log does not name %s", id)
+	}
+}
+
+func TestAPartHasFewerToolsAndTheSameRates(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(cfg *Config) { cfg.RatePerMinute = 4 })
+	low, _ := w.handler.tools.Tool("low")
+	part := &world{handler: w.handler.Part(resource+"/part", kit.NewRegistry(kit.Area{Name: "part", Tools: []kit.Tool{low}}))}
+	server := httptest.NewServer(behindEdge(t, part.handler, w.handler.log))
+	t.Cleanup(server.Close)
+	part.url = server.URL
+	if r := part.post(t, "", call("low", `{}`)); r.status != 401 || !strings.Contains(r.header.Get("WWW-Authenticate"), "/.well-known/oauth-protected-resource/mcp/part") {
+		t.Errorf("nobody: %d %v", r.status, r.header)
+	}
+	if got := part.post(t, "low", call("low", `{"text":"hi"}`)).result(t); got.IsError {
+		t.Errorf("its own tool: %+v", got)
+	}
+	if r := part.post(t, "low", call("list", `{}`)); r.status != 200 || !strings.Contains(r.body, "-32602") {
+		t.Errorf("another tool: %d %s", r.status, r.body)
+	}
+	if r := part.post(t, "low", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); strings.Count(r.body, `"inputSchema"`) != 1 {
+		t.Errorf("its list: %s", r.body)
+	}
+	if got := w.post(t, "low", call("list", `{}`)).result(t); got.IsError {
+		t.Errorf("the whole: %+v", got)
+	}
+	for name, at := range map[string]*world{"the part": part, "the whole": w} {
+		if r := at.post(t, "low", call("low", `{}`)); r.status != http.StatusTooManyRequests {
+			t.Errorf("a fifth call in a minute, at %s: %d", name, r.status)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"switchboard/internal/caller"
 	"switchboard/internal/fault"
 	"switchboard/internal/scope"
+	"switchboard/internal/seal"
 	"switchboard/internal/store/storetest"
 	"switchboard/internal/trial"
 	"switchboard/internal/web"
@@ -74,6 +76,7 @@ func newDoorman(needed scope.Set) doorman {
 		Auth: auth.New(auth.Config{Issuer: "https://" + issuer.Host, Scopes: catalog, Log: slog.New(slog.DiscardHandler)}),
 		callers: map[string]caller.Caller{
 			"low":    person("low", scope.Member, "org:read"),
+			"other":  person("other", scope.Admin, "org:read", "contacts:write", "numbers:write"),
 			"both":   person("both", scope.Admin, "org:read", "contacts:write", "numbers:write"),
 			"viewer": person("viewer", scope.Viewer, "org:read", "contacts:write"),
 		},
@@ -96,19 +99,22 @@ func (w *world) tools() kit.Registry {
 	type purchase struct {
 		Item string `json:"item" doc:"What to buy." min:"1" max:"20"`
 	}
-	return kit.NewRegistry(kit.Area{Name: "test", Tools: []kit.Tool{
-		kit.New(kit.Spec{Name: "low", Title: "Look", Scope: "org:read", Doc: "Returns what was said.", Example: `{"text":"hi"}`},
-			func(_ context.Context, in words) (answer, error) { return answer{"low " + in.Text}, nil }),
-		kit.New(kit.Spec{Name: "high", Title: "Change", Scope: "contacts:write", Effect: kit.Write, Idempotent: true, Doc: "Returns what was said.", Example: `{}`},
-			func(context.Context, none) (answer, error) { w.ran.Add(1); return answer{"high"}, nil }),
-		kit.New(kit.Spec{Name: "buy", Title: "Buy", Scope: "numbers:write", Effect: kit.Write, Spends: true, External: true, Doc: "Returns what was bought.", Example: `{"item":"pen"}`},
+	buy := func(name string) kit.Tool {
+		return kit.New(kit.Spec{Name: name, Title: "Buy", Scope: "numbers:write", Effect: kit.Write, Spends: true, External: true, Doc: "Returns what was bought.", Example: `{"item":"pen"}`},
 			func(_ context.Context, in purchase) (answer, error) {
 				w.ran.Add(1)
 				return answer{"bought " + in.Item}, nil
 			},
 			kit.Confirm(kit.Always[purchase], func(_ context.Context, in purchase) (kit.Preview, error) {
 				return kit.Preview{Text: "Buys a " + in.Item + " for 2 USD.", Cost: 2_000_000, Currency: "USD"}, nil
-			})),
+			}))
+	}
+	return kit.NewRegistry(kit.Area{Name: "test", Tools: []kit.Tool{
+		kit.New(kit.Spec{Name: "low", Title: "Look", Scope: "org:read", Doc: "Returns what was said.", Example: `{"text":"hi"}`},
+			func(_ context.Context, in words) (answer, error) { return answer{"low " + in.Text}, nil }),
+		kit.New(kit.Spec{Name: "high", Title: "Change", Scope: "contacts:write", Effect: kit.Write, Idempotent: true, Doc: "Returns what was said.", Example: `{}`},
+			func(context.Context, none) (answer, error) { w.ran.Add(1); return answer{"high"}, nil }),
+		buy("buy"), buy("buy_more"),
 		kit.New(kit.Spec{Name: "list", Title: "List", Scope: "org:read", Doc: "Returns names.", Example: `{}`},
 			func(context.Context, none) (list, error) { return list{}, nil }),
 		kit.New(kit.Spec{Name: "miss", Title: "Miss", Scope: "org:read", Doc: "Returns nothing.", Example: `{}`},
@@ -138,8 +144,13 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	s := storetest.Open(t)
 	w.audit = audit.New(s)
 	tools := w.tools()
+	secrets, err := seal.Load(filepath.Join(t.TempDir(), "keys"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cfg := Config{
-		Auth: newDoorman(tools.Needed()), Tools: tools, Runner: kit.NewRunner(kit.RunnerConfig{Store: s, Audit: w.audit, Log: log}),
+		Secrets: secrets,
+		Auth:    newDoorman(tools.Needed()), Tools: tools, Runner: kit.NewRunner(kit.RunnerConfig{Store: s, Audit: w.audit, Log: log}),
 		Version: "1.2.3", Resource: resource, Log: log,
 	}
 	for _, c := range change {

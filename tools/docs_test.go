@@ -20,6 +20,15 @@ func TestDocsOfToolsAreUpToDate(t *testing.T) {
 	for _, tool := range registry.Tools() {
 		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s |\n", tool.Name(), tool.Name(), tool.Spec().Scope, kind(tool))
 	}
+	b.WriteString("\n## Toolsets\n\nThe endpoint `/mcp` has every tool. A host that works better with fewer can be given the endpoint of one toolset; it has metadata\n" +
+		"of its own, and a token that was asked for there is good there alone. A token for `/mcp` and an API key are good on all of them.\n\n| endpoint | tools |\n|---|---|\n")
+	for _, set := range registry.Toolsets() {
+		names := []string{}
+		for _, tool := range registry.Toolset(set).Tools() {
+			names = append(names, "`"+tool.Name()+"`")
+		}
+		fmt.Fprintf(&b, "| `/mcp/%s` | %s |\n", set, strings.Join(names, ", "))
+	}
 	for _, tool := range registry.Tools() {
 		spec := tool.Spec()
 		fmt.Fprintf(&b, "\n## %s\n\n%s. %s\n\nExample: `%s`\n\n<details><summary>Arguments</summary>\n\n```json\n%s\n```\n\n</details>\n",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"switchboard/auth"
 	"switchboard/internal/scope"
 	"switchboard/internal/seal"
 	"switchboard/internal/store"
@@ -135,7 +136,7 @@ func (s *Server) check(ctx context.Context, c *client, form url.Values) (*author
 // challengePattern is the S256 challenge of RFC 7636 §4.2: 32 bytes in base64url.
 var challengePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
-func (s *Server) checkTrusted(ctx context.Context, a *authorization, form url.Values) (err error) {
+func (s *Server) checkTrusted(ctx context.Context, a *authorization, form url.Values) error {
 	for key, values := range form {
 		if len(values) > 1 && key != "resource" {
 			return fosite.ErrInvalidRequest.WithHintf("The parameter %.40q is there twice (RFC 6749 section 3.1).", key)
@@ -161,12 +162,14 @@ func (s *Server) checkTrusted(ctx context.Context, a *authorization, form url.Va
 	case !challengePattern.MatchString(form.Get("code_challenge")):
 		return fosite.ErrInvalidRequest.WithHint("code_challenge is not the base64url form of a SHA-256 hash, 43 characters.")
 	}
-	if a.resource, err = s.resource(form["resource"]); err != nil {
+	resource, err := s.resource(form["resource"])
+	if err != nil {
 		return err
 	}
-	if a.scopes, err = s.requestedScopes(form.Get("scope")); err != nil {
+	if a.scopes, err = requestedScopes(resource, form.Get("scope")); err != nil {
 		return err
 	}
+	a.resource = resource.URL
 	a.form = url.Values{
 		"client_id": {a.client.row.ID}, "redirect_uri": {a.redirectURI}, "response_type": {"code"}, "scope": {a.scopes.String()},
 		"resource": {a.resource}, "code_challenge": {form.Get("code_challenge")}, "code_challenge_method": {"S256"},
@@ -198,16 +201,16 @@ func (s *Server) parse(ctx context.Context, a *authorization) (fosite.AuthorizeR
 // openID are the scopes that clients add out of habit. They unlock nothing here.
 var openID = scope.Of("openid", "profile", "email", "address", "phone", "offline_access")
 
-// requestedScopes reads the scope parameter: none means the default set, unknown ones are dropped unless nothing
-// known remains.
-func (s *Server) requestedScopes(raw string) (scope.Set, error) {
+// requestedScopes reads the scope parameter: none means the default set of the resource, ones that unlock nothing there
+// are dropped unless nothing else remains.
+func requestedScopes(r auth.Resource, raw string) (scope.Set, error) {
 	asked := scope.Parse(raw).Minus(openID)
 	if len(asked) == 0 {
-		return s.Scopes.Default(), nil
+		return r.Scopes.Default(), nil
 	}
-	known := s.Scopes.Expand(asked)
+	known := r.Scopes.Expand(asked)
 	if len(known) == 0 {
-		return nil, fosite.ErrInvalidScope.WithHintf("None of the scopes exists here. The scopes are: %s.", s.Scopes.Known())
+		return nil, fosite.ErrInvalidScope.WithHintf("None of the scopes exists here. The scopes of %s are: %s.", r.URL, r.Scopes.Known())
 	}
 	return known, nil
 }

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -208,11 +209,24 @@ func TestAnExchangeMayLeaveOutRedirectAndResourceOrSpellTheResourceOtherwise(t *
 	}
 }
 
-func TestATokenForOneResourceIsNoneForAnother(t *testing.T) {
+func TestATokenForAPartIsNoneForTheWholeAndHasOnlyItsScopes(t *testing.T) {
 	w := newWorld(t)
+	for asked, want := range map[string]string{"": "org:read org:write", "org:read contacts:read apps:write": "org:read"} {
+		p, err := w.server.Pending(t.Context(), w.mustBegin(query(w.desktop, "scope", asked, "resource", mail)), browser)
+		if err != nil || p.Requested.String() != want {
+			t.Errorf("%q: asks for %s, %v", asked, p.Requested, err)
+		}
+	}
+	_, err := w.begin(query(w.desktop, "scope", "contacts:read", "resource", mail))
+	if back := (*RedirectError)(nil); !errors.As(err, &back) || !strings.Contains(back.Location, "error=invalid_scope") {
+		t.Errorf("a scope of another part alone: %v", err)
+	}
 	got := w.exchange(w.code("org:read", "resource", mail))
 	if got.Status != 200 {
 		t.Fatalf("%+v", got)
+	}
+	if again := w.refresh(got.Refresh, "resource", resource); again.Status != 400 {
+		t.Errorf("refreshed for the whole: %+v", again)
 	}
 	if _, err := w.who(got.Access); err == nil {
 		t.Error("a token for /mcp/mail is good on /mcp")

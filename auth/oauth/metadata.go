@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"switchboard/auth"
 	"switchboard/internal/scope"
 	"switchboard/internal/web"
 )
@@ -75,7 +76,7 @@ func (s *Server) document(name string) any {
 	}
 	path, ok := strings.CutPrefix(name, "oauth-protected-resource/")
 	for _, resource := range s.Resources {
-		if u, err := url.Parse(resource); ok && err == nil && u.Path == "/"+strings.TrimSuffix(path, "/") {
+		if u, err := url.Parse(resource.URL); ok && err == nil && u.Path == "/"+strings.TrimSuffix(path, "/") {
 			return s.resourceMetadata(resource)
 		}
 	}
@@ -97,8 +98,8 @@ func (s *Server) serverMetadata() serverMetadata {
 	}
 }
 
-func (s *Server) resourceMetadata(resource string) resourceMetadata {
+func (s *Server) resourceMetadata(r auth.Resource) resourceMetadata {
 	return resourceMetadata{
-		Resource: resource, AuthorizationServers: []string{s.Issuer}, ScopesSupported: s.Scopes.Default(), BearerMethods: []string{"header"}, Name: s.Name,
+		Resource: r.URL, AuthorizationServers: []string{s.Issuer}, ScopesSupported: r.Scopes.Default(), BearerMethods: []string{"header"}, Name: r.Name,
 	}
 }

@@ -33,7 +33,7 @@ const mcpDocument = `{"resource":"https://switch.example/mcp","authorization_ser
 func TestMetadataIsWhereClientsLookAndAJSON404IsElsewhere(t *testing.T) {
 	w := newWorld(t)
 	const missing = `{"error":"not_found","error_description":"There is no such document. See https://switch.example/.well-known/oauth-authorization-server and oauth-protected-resource."}` + "\n"
-	mailDocument := strings.Replace(mcpDocument, "/mcp", "/mcp/mail", 1)
+	mailDocument := strings.NewReplacer("/mcp", "/mcp/mail", `"contacts:read","contacts:write",`, "", `"Switchboard"`, `"Switchboard mail"`).Replace(mcpDocument)
 	for _, c := range []struct {
 		path   string
 		status int

@@ -54,8 +54,7 @@ const grantFactor = 6
 // Config is what the server works with.
 type Config struct {
 	Issuer    string   // public origin without a slash at the end
-	Resources []string // canonical URLs of the protected resources; the first is the default
-	Name      string   // resource_name of the metadata
+	Resources []auth.Resource // with canonical URLs; the first is the default
 
 	Store    *store.Store
 	Secrets  *seal.Keyring

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"switchboard/auth"
 	"switchboard/internal/origin"
 )
 
@@ -20,25 +21,33 @@ var errInvalidTarget = &fosite.RFC6749Error{
 // resource picks the protected resource that a request names; a client that names none (the 2025-03-26 revision
 // never does) means the default one. Several spellings of one resource are one; two resources are refused, since a
 // token is bound to one.
-func (s *Server) resource(values []string) (string, error) {
-	found := ""
+func (s *Server) resource(values []string) (auth.Resource, error) {
+	var found auth.Resource
 	for _, v := range values {
 		if v == "" {
 			continue
 		}
-		c := canonical(v)
-		if !slices.Contains(s.Resources, c) {
-			return "", errInvalidTarget.WithHintf("The resource is not known here. This server protects %s.", strings.Join(s.Resources, ", "))
+		at := slices.Index(s.resourceURLs(), canonical(v))
+		if at < 0 {
+			return found, errInvalidTarget.WithHintf("The resource is not known here. This server protects %s.", strings.Join(s.resourceURLs(), ", "))
 		}
-		if found != "" && found != c {
-			return "", errInvalidTarget.WithHint("A token is bound to one resource: ask for one at a time.")
+		if found.URL != "" && found.URL != s.Resources[at].URL {
+			return found, errInvalidTarget.WithHint("A token is bound to one resource: ask for one at a time.")
 		}
-		found = c
+		found = s.Resources[at]
 	}
-	if found == "" {
+	if found.URL == "" {
 		return s.Resources[0], nil
 	}
 	return found, nil
+}
+
+func (s *Server) resourceURLs() []string {
+	urls := make([]string, len(s.Resources))
+	for i, r := range s.Resources {
+		urls[i] = r.URL
+	}
+	return urls
 }
 
 // canonical writes a resource identifier as the metadata has it: scheme and host in lower case, no default port, no

@@ -33,16 +33,22 @@ import (
 const (
 	issuer   = "https://switch.example"
 	resource = issuer + "/mcp"
-	mail     = issuer + "/mcp/mail" // a second resource of the same server
+	mail     = issuer + "/mcp/mail" // a part of it
 	browser  = "browser of the person"
 	redirect = "http://127.0.0.1:5555/callback"
 	verifier = "a-verifier-that-is-long-enough-for-rfc-7636.~_"
 )
 
-// catalog is a handful of scopes: two default groups, one that is off, one that only an admin may use.
 // lifetimes are those of the configuration.
 var lifetimes = Lifetimes{Code: time.Minute, Access: time.Hour, Refresh: 30 * 24 * time.Hour, Grace: time.Minute}
 
+// resources are the endpoint and a part of it.
+func resources() []auth.Resource {
+	part := scope.NewCatalog([]scope.Group{{Name: "organization", Scopes: scope.Of("org:read", "org:write"), Default: true}}, nil, scope.Of("org:read", "org:write"))
+	return []auth.Resource{{URL: resource, Name: "Switchboard", Scopes: catalog()}, {URL: mail, Name: "Switchboard mail", Scopes: part, Whole: resource}}
+}
+
+// catalog is a handful of scopes: two default groups, one that is off, one that only an admin may use.
 func catalog() *scope.Catalog {
 	groups := []scope.Group{
 		{Name: "contacts", Scopes: scope.Of("contacts:read", "contacts:write"), Default: true},
@@ -147,9 +153,9 @@ func (w *world) serve(ring *seal.Keyring, lifetimes Lifetimes) {
 	w.accounts = accounts.New(accounts.Config{
 		Store: w.store, Secrets: ring, Audit: w.audit, Log: log, Hashing: accounts.Hashing{MemoryKiB: 64, Iterations: 1},
 	})
-	w.auth = auth.New(auth.Config{Store: w.store, Secrets: ring, Accounts: w.accounts, Audit: w.audit, Scopes: catalog(), Log: log, Issuer: issuer})
+	w.auth = auth.New(auth.Config{Store: w.store, Secrets: ring, Accounts: w.accounts, Audit: w.audit, Scopes: catalog(), Resources: resources(), Log: log, Issuer: issuer})
 	w.server = New(Config{
-		Issuer: issuer, Resources: []string{resource, mail}, Name: "Switchboard", Store: w.store, Secrets: ring,
+		Issuer: issuer, Resources: resources(), Store: w.store, Secrets: ring,
 		Accounts: w.accounts, Audit: w.audit, Scopes: catalog(), Lifetimes: lifetimes, Log: log,
 		Outbound: w.fetcher(), ClientHosts: w.hosts,
 	})

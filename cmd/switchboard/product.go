@@ -27,6 +27,8 @@ type product struct {
 	auth     *auth.Auth
 	tools    kit.Registry
 	scopes   *scope.Catalog
+	// resources are the MCP endpoint, and then its parts, one for each toolset.
+	resources []auth.Resource
 	log      *slog.Logger
 }
 
@@ -58,9 +60,24 @@ func open(ctx context.Context, cfg *Config, log *slog.Logger) (*product, error) 
 	p.audit = audit.New(p.store)
 	p.accounts = accounts.New(accounts.Config{Store: p.store, Secrets: p.secrets, Audit: p.audit, Log: log})
 	p.tools = tools.All(tools.Deps{Store: p.store, Organizations: organizations{p.accounts}, URL: public.String()})
-	p.scopes = scope.NewCatalog(tools.Groups(), tools.Umbrellas(), p.tools.Needed())
-	p.auth = auth.New(auth.Config{Store: p.store, Secrets: p.secrets, Accounts: p.accounts, Audit: p.audit, Scopes: p.scopes, Log: log, Issuer: public.String()})
+	p.offer(public.String())
+	p.auth = auth.New(auth.Config{
+		Store: p.store, Secrets: p.secrets, Accounts: p.accounts, Audit: p.audit, Scopes: p.scopes, Resources: p.resources, Log: log, Issuer: public.String(),
+	})
 	return p, nil
+}
+
+// offer works out what can be asked for at which endpoint.
+func (p *product) offer(issuer string) {
+	catalog := func(r kit.Registry) *scope.Catalog { return scope.NewCatalog(tools.Groups(), tools.Umbrellas(), r.Needed()) }
+	p.scopes = catalog(p.tools)
+	whole := auth.Resource{URL: issuer + "/mcp", Name: "Switchboard", Scopes: p.scopes}
+	p.resources = []auth.Resource{whole}
+	for _, set := range p.tools.Toolsets() {
+		p.resources = append(p.resources, auth.Resource{
+			URL: whole.URL + "/" + string(set), Name: "Switchboard " + string(set), Scopes: catalog(p.tools.Toolset(set)), Whole: whole.URL,
+		})
+	}
 }
 
 // formKeys are the keys that pages sign their forms with, the current one first: a replica that has another key on top

@@ -81,16 +81,15 @@ func wire(cfg *Config, p *product) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	resource := public.String() + "/mcp"
 	issuer := oauth.New(oauth.Config{
-		Issuer: public.String(), Resources: []string{resource}, Name: "Switchboard",
+		Issuer: public.String(), Resources: p.resources,
 		Store: p.store, Secrets: p.secrets, Accounts: p.accounts, Audit: p.audit, Scopes: p.scopes, Lifetimes: cfg.lifetimes(),
 		Outbound: fetcher, ClientHosts: oauth.HostPolicy{Allow: cfg.ClientsAllow, Deny: cfg.ClientsDeny},
 		Unlimited: cfg.RatePerMinute == 0, Log: p.log,
 	})
 	runner := kit.NewRunner(kit.RunnerConfig{Store: p.store, Audit: p.audit, Log: p.log})
 	tools := mcp.New(mcp.Config{
-		Auth: p.auth, Tools: p.tools, Runner: runner, Version: version, Resource: resource, RatePerMinute: cfg.RatePerMinute, Log: p.log,
+		Auth: p.auth, Tools: p.tools, Runner: runner, Secrets: p.secrets, Version: version, Resource: p.resources[0].URL, RatePerMinute: cfg.RatePerMinute, Log: p.log,
 	})
 	pages, err := consentui.New(consentui.Config{
 		Issuer: public, Accounts: p.accounts, Auth: p.auth, OAuth: issuer, Audit: p.audit, Tools: p.tools, Log: p.log, Version: version,
@@ -108,8 +107,15 @@ func wire(cfg *Config, p *product) (*server, error) {
 	pages.Routes(face)
 	mux := http.NewServeMux()
 	issuer.Routes(mux)
-	mux.Handle("/mcp", edge.Origins(tools))
-	mux.Handle("/mcp/{$}", edge.Origins(tools))
+	endpoint := func(path string, h http.Handler) {
+		mux.Handle(path, edge.Origins(h))
+		mux.Handle(path+"/{$}", edge.Origins(h))
+	}
+	endpoint("/mcp", tools)
+	for _, set := range p.tools.Toolsets() {
+		path := "/mcp/" + string(set)
+		endpoint(path, tools.Part(public.String()+path, p.tools.Toolset(set)))
+	}
 	mux.Handle("/mcp/", edge.Origins(http.HandlerFunc(noEndpoint)))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
 		web.JSON(w, http.StatusOK, map[string]string{"status": "ok"})

@@ -186,6 +186,7 @@ const redirect = "http://127.0.0.1:53682/callback"
 // attempt is one authorization request of an app.
 type attempt struct {
 	client, redirect, verifier, state string
+	resource                          string
 	url                               string
 }
 
@@ -193,11 +194,16 @@ func (s *server) attempt(client, scope string) attempt { return s.attemptAt(clie
 
 // attemptAt wants the answer at an address of its own.
 func (s *server) attemptAt(client, redirect, scope string) attempt {
+	return s.attemptFor(s.url+"/mcp", client, redirect, scope)
+}
+
+// attemptFor asks for a token for a resource.
+func (s *server) attemptFor(resource, client, redirect, scope string) attempt {
 	verifier := base64.RawURLEncoding.EncodeToString(random(48))
 	challenge := sha256.Sum256([]byte(verifier))
-	a := attempt{client: client, redirect: redirect, verifier: verifier, state: base64.RawURLEncoding.EncodeToString(random(16))}
+	a := attempt{resource: resource, client: client, redirect: redirect, verifier: verifier, state: base64.RawURLEncoding.EncodeToString(random(16))}
 	q := url.Values{
-		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {redirect}, "state": {a.state}, "resource": {s.url + "/mcp"},
+		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {redirect}, "state": {a.state}, "resource": {resource},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(challenge[:])}, "code_challenge_method": {"S256"},
 	}
 	if scope != "" {
@@ -295,7 +301,12 @@ func readTokens(t *testing.T, a answer) tokens {
 // connect goes the whole way from an authorization request to tokens.
 func (p *script) connect(client, scope string) tokens {
 	p.t.Helper()
-	a := p.s.attempt(client, scope)
+	return p.follow(p.s.attempt(client, scope))
+}
+
+// follow goes that way with an attempt.
+func (p *script) follow(a attempt) tokens {
+	p.t.Helper()
 	q := p.decide(p.consent(a), a, "approve", nil)
 	return readTokens(p.t, p.s.exchange(p.t, a, q.Get("code")))
 }
@@ -303,7 +314,7 @@ func (p *script) connect(client, scope string) tokens {
 func (s *server) exchange(t *testing.T, a attempt, code string) answer {
 	t.Helper()
 	return do(t, http.DefaultClient, formPost(t, s.url+"/oauth/token", url.Values{
-		"grant_type": {"authorization_code"}, "client_id": {a.client}, "code": {code}, "code_verifier": {a.verifier}, "redirect_uri": {a.redirect}, "resource": {s.url + "/mcp"},
+		"grant_type": {"authorization_code"}, "client_id": {a.client}, "code": {code}, "code_verifier": {a.verifier}, "redirect_uri": {a.redirect}, "resource": {a.resource},
 	}))
 }
 

@@ -19,6 +19,7 @@ var meanings = []struct {
 	{Forbidden, "The role of the person behind the connection or key does not allow this. No consent could: ask an administrator."},
 	{NotFound, "There is no such thing in this organization. List first."},
 	{ConfirmationRequired, "Nothing was done yet. Tell the user what would happen, and call again with `confirm: true` when they agree."},
+	{Declined, "The person was asked by their client and said no. Nothing was done. Do not call again unless they ask for it."},
 	{IdempotencyConflict, "The idempotency key was used with other arguments, or its first call has no known outcome."},
 	{Timeout, "The tool did not answer in time. Look whether it took effect before you call it again."},
 	{Unauthorized, "The token or key is missing, unknown, expired or revoked. The `WWW-Authenticate` header says where to sign in."},

@@ -16,6 +16,7 @@ const (
 	Forbidden            Code = "forbidden"
 	NotFound             Code = "not_found"
 	ConfirmationRequired Code = "confirmation_required"
+	Declined             Code = "declined"
 	IdempotencyConflict  Code = "idempotency_conflict"
 	Timeout              Code = "timeout"
 	Unauthorized         Code = "unauthorized"
@@ -85,7 +86,7 @@ func (c Code) Status() int {
 	switch c {
 	case Unauthorized:
 		return http.StatusUnauthorized
-	case Forbidden, InsufficientScope:
+	case Forbidden, InsufficientScope, Declined:
 		return http.StatusForbidden
 	case NotFound:
 		return http.StatusNotFound

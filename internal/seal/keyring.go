@@ -30,6 +30,7 @@ const (
 	Code      Label = "authorization code" // the code of an answered consent request
 	Form      Label = "form token"         // what shows that a form came from the browser it was shown in
 	KeyProof  Label = "key proof"          // shows that a key file belongs to a database
+	Asked     Label = "question asked"     // what a client brings back with the answer to a question of a tool
 )
 
 // Keyring holds the server keys. The first is the one that new values are made with; the others still verify. A
@@ -117,7 +118,7 @@ func parse(content string) (*Keyring, error) {
 
 func (k *Keyring) add(id string, secret []byte) error {
 	key := serverKey{id: id, secret: secret, used: map[Label][]byte{}}
-	for _, label := range []Label{TokenHash, Successor, Code, Form, KeyProof} {
+	for _, label := range []Label{TokenHash, Successor, Code, Form, KeyProof, Asked} {
 		derived, err := hkdf.Key(sha256.New, secret, nil, "switchboard "+string(label), keyBytes)
 		if err != nil {
 			return err

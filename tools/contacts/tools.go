@@ -6,7 +6,7 @@ const shape = "{ id, phone, name, email, tags, attributes, notes, doNotCall, mem
 
 // Area is what this package adds to the product.
 func (s *Service) Area() kit.Area {
-	return kit.Area{Name: "contacts", Tools: []kit.Tool{
+	return kit.Area{Name: "contacts", Toolset: kit.Voice, Tools: []kit.Tool{
 		kit.New(kit.Spec{
 			Name: "list_contacts", Title: "List contacts", Scope: "contacts:read",
 			Doc: "List contacts, newest first, all of them or those that a search, a phone number, a tag or the do-not-call flag selects. " +

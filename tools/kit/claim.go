@@ -2,8 +2,6 @@ package kit
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,6 +38,9 @@ const (
 	callFailed  callStatus = "failed"
 )
 
+// assentedKey precedes the key of an Assent, so that it is not taken for a client's own.
+const assentedKey = "confirm:"
+
 // keyed is an input that carries the client's own key for this call. A repetition with the same key is answered with
 // the result of the first call.
 type keyed interface{ IdempotencyKey() string }
@@ -53,9 +54,15 @@ func (r *Runner) claim(ctx context.Context, t Tool, a arguments) (call toolCall,
 	if err != nil {
 		return call, nil, fmt.Errorf("decoding valid arguments: %w", err)
 	}
+	key := ""
+	if a.assented != "" {
+		key = assentedKey + a.assented
+	}
 	if k, ok := in.(keyed); ok && k.IdempotencyKey() != "" {
-		key, sum := k.IdempotencyKey(), sha256.Sum256(a.canonical)
-		call.IdempotencyKey, call.ArgumentsHash = &key, hex.EncodeToString(sum[:])
+		key = k.IdempotencyKey() // finds the first call also when the yes is another one
+	}
+	if key != "" {
+		call.IdempotencyKey, call.ArgumentsHash = &key, a.digest()
 	}
 	var first toolCall
 	err = r.store.Tx(ctx, func(ctx context.Context) (err error) {

@@ -159,3 +159,39 @@ func TestAnExternalEffectIsRecordedAlsoWhenTheClientLeft(t *testing.T) {
 		t.Errorf("again: %s, %v", got.Value, err)
 	}
 }
+
+// A face that asks the person itself brings their yes under a key of its own.
+func TestAYesRunsACallOnceHoweverOftenItIsSent(t *testing.T) {
+	b := newBench(t)
+	tool := kit.New(spec(), func(ctx context.Context, in note) (noted, error) { return noted{ID: "mrk_1"}, b.put(ctx, in.Text) },
+		kit.Confirm(kit.Always, func(context.Context, note) (kit.Preview, error) { return kit.Preview{Text: "Notes."}, nil }))
+	var about []string
+	says := func(key string, err error) kit.Assent {
+		return func(arguments string) (string, error) { about = append(about, arguments); return key, err }
+	}
+	for _, s := range []struct {
+		args   string
+		assent kit.Assent
+		want   fault.Code
+		marks  int
+	}{
+		{`{"text":"a"}`, nil, fault.ConfirmationRequired, 0},
+		{`{"text":"a"}`, says("", nil), fault.ConfirmationRequired, 0},
+		{`{"text":"a"}`, says("", fault.New(fault.Declined, "No.")), fault.Declined, 0},
+		{`{"text":"a"}`, says("yes", nil), "", 1},
+		{`{"text":"a"}`, says("yes", nil), "", 1},
+		{`{"text":"b"}`, says("yes", nil), fault.IdempotencyConflict, 1},
+		{`{"text":"a","key":"k"}`, says("another yes", nil), "", 2},
+		{`{"text":"a","key":"k"}`, says("a third yes", nil), "", 2},
+		{`{"text":"a","key":"yes"}`, says("a fourth yes", nil), "", 3},
+		{`{"text":"a","confirm":true}`, func(string) (string, error) { panic("asked about what is confirmed") }, "", 4},
+	} {
+		_, err := b.runner.CallAsking(b.admin, tool, json.RawMessage(s.args), s.assent)
+		if code(err) != s.want || b.marks() != s.marks {
+			t.Errorf("%s: %v, %d marks", s.args, err, b.marks())
+		}
+	}
+	if about[0] != about[1] || about[0] == about[4] || about[0] == about[5] {
+		t.Errorf("digests: %v", about)
+	}
+}

@@ -203,6 +203,19 @@ func (t Tool) check() error {
 
 // Area is a domain's public promise: all that faces ever see of it.
 type Area struct {
-	Name  string
-	Tools []Tool
+	Name    string
+	Toolset Toolset
+	Tools   []Tool
 }
+
+// Toolset is a part of the catalogue that an app can be connected to alone, for hosts that work better with fewer
+// tools.
+type Toolset string
+
+// The toolsets. A domain that belongs to none of them is in each.
+const (
+	Voice   Toolset = "voice"
+	Testing Toolset = "testing"
+	Mail    Toolset = "mail"
+	Apps    Toolset = "apps"
+)

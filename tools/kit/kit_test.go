@@ -78,3 +78,28 @@ func TestARegistryListsByNameAndRefusesTwins(t *testing.T) {
 	}()
 	kit.NewRegistry(kit.Area{Name: "x", Tools: []kit.Tool{b.noter(), b.noter()}})
 }
+
+func TestAToolsetHoldsItsToolsAndThoseThatAreInEach(t *testing.T) {
+	named := func(name string) []kit.Tool {
+		s := spec()
+		s.Name = name
+		return []kit.Tool{kit.New(s, func(context.Context, note) (noted, error) { return noted{}, nil })}
+	}
+	r := kit.NewRegistry(
+		kit.Area{Name: "org", Tools: named("where")}, kit.Area{Name: "mail", Toolset: kit.Mail, Tools: named("read_mail")},
+		kit.Area{Name: "voices", Toolset: kit.Voice, Tools: named("speak")}, kit.Area{Name: "calls", Toolset: kit.Voice, Tools: named("call")},
+		kit.Area{Name: "hosting", Toolset: kit.Apps},
+	)
+	if diff := cmp.Diff([]kit.Toolset{kit.Voice, kit.Mail}, r.Toolsets()); diff != "" {
+		t.Error(diff)
+	}
+	for set, want := range map[kit.Toolset][]string{kit.Voice: {"call", "speak", "where"}, kit.Mail: {"read_mail", "where"}, kit.Apps: {"where"}} {
+		var got []string
+		for _, tool := range r.Toolset(set).Tools() {
+			got = append(got, tool.Name())
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", set, diff)
+		}
+	}
+}

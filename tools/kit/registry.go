@@ -10,6 +10,7 @@ import (
 
 // Registry is every tool of the product. It does not change after it was made.
 type Registry struct {
+	areas  []Area
 	tools  []Tool // sorted by name
 	byName map[string]Tool
 	needed scope.Set
@@ -17,7 +18,7 @@ type Registry struct {
 
 // NewRegistry collects the tools of the areas. It panics when two tools share a name.
 func NewRegistry(areas ...Area) Registry {
-	r := Registry{byName: map[string]Tool{}}
+	r := Registry{areas: areas, byName: map[string]Tool{}}
 	for _, a := range areas {
 		for _, t := range a.Tools {
 			if _, taken := r.byName[t.Name()]; taken {
@@ -30,6 +31,18 @@ func NewRegistry(areas ...Area) Registry {
 	}
 	slices.SortFunc(r.tools, func(a, b Tool) int { return strings.Compare(a.Name(), b.Name()) })
 	return r
+}
+
+// Toolsets are the toolsets that have a tool of their own.
+func (r Registry) Toolsets() []Toolset {
+	return slices.DeleteFunc([]Toolset{Voice, Testing, Mail, Apps}, func(t Toolset) bool {
+		return !slices.ContainsFunc(r.areas, func(a Area) bool { return a.Toolset == t && len(a.Tools) > 0 })
+	})
+}
+
+// Toolset is the part of the registry that a toolset holds, with the areas that are in each.
+func (r Registry) Toolset(t Toolset) Registry {
+	return NewRegistry(slices.DeleteFunc(slices.Clone(r.areas), func(a Area) bool { return a.Toolset != t && a.Toolset != "" })...)
 }
 
 // Tools is a copy in the order of names, the same on every call: clients cache the list and compare it.

@@ -22,9 +22,16 @@ type Result struct {
 
 // NeedsConfirmation says that a call was valid and allowed and did nothing yet: a person has to say yes first.
 type NeedsConfirmation struct {
-	Tool string
+	Tool      string
+	Arguments string // a digest of what the yes would be to, for an Assent to compare
 	Preview
 }
+
+// Assent is how a face that asks the person itself brings their answer to a call that needs confirmation. arguments is
+// the digest of what would run. An Assent that knows of a yes to exactly that returns a key of its own for the call,
+// under which it runs once however often the yes is sent; "" says that nobody was asked yet, and any error that
+// the call is refused.
+type Assent func(arguments string) (key string, err error)
 
 func (e *NeedsConfirmation) Error() string { return e.Tool + " needs confirmation" }
 
@@ -59,11 +66,17 @@ func NewRunner(cfg RunnerConfig) *Runner {
 // Call runs a tool for the caller in ctx. The error is a *ScopeError, a *NeedsConfirmation or another *fault.Error,
 // to be found with errors.As; what went wrong inside is logged here and comes out as the fault internal_error.
 func (r *Runner) Call(ctx context.Context, t Tool, args json.RawMessage) (Result, error) {
+	return r.CallAsking(ctx, t, args, nil)
+}
+
+// CallAsking is Call for a face that can ask the person. It is asked about a call that needs confirmation and comes
+// without `confirm: true`, and about no other.
+func (r *Runner) CallAsking(ctx context.Context, t Tool, args json.RawMessage, assent Assent) (Result, error) {
 	began := time.Now()
 	var result Result
 	var id string
 	err := contained(func() (err error) {
-		result, id, err = r.call(ctx, t, args)
+		result, id, err = r.call(ctx, t, args, assent)
 		return err
 	})
 	shown := r.outward(ctx, t, err)
@@ -72,7 +85,7 @@ func (r *Runner) Call(ctx context.Context, t Tool, args json.RawMessage) (Result
 }
 
 // call also returns the id under which a call is on record, "" for one that only read or was refused before it started.
-func (r *Runner) call(ctx context.Context, t Tool, args json.RawMessage) (result Result, id string, err error) {
+func (r *Runner) call(ctx context.Context, t Tool, args json.RawMessage, assent Assent) (result Result, id string, err error) {
 	c, ok := caller.From(ctx)
 	if !ok || c.Org == "" {
 		return Result{}, "", fault.New(fault.Unauthorized, "Sign in first.")
@@ -87,7 +100,7 @@ func (r *Runner) call(ctx context.Context, t Tool, args json.RawMessage) (result
 	}
 	within, cancel := context.WithTimeout(ctx, t.spec.Timeout)
 	defer cancel()
-	arguments, err := r.admit(within, c, t, args)
+	arguments, err := r.admit(within, c, t, args, assent)
 	if err != nil {
 		return Result{}, "", r.refuse(ctx, t, inTime(within, err))
 	}
@@ -99,7 +112,7 @@ func (r *Runner) call(ctx context.Context, t Tool, args json.RawMessage) (result
 }
 
 // admit asks, in this order, whether the caller may, whether the arguments are valid, and whether a person agreed.
-func (r *Runner) admit(ctx context.Context, c caller.Caller, t Tool, args json.RawMessage) (arguments, error) {
+func (r *Runner) admit(ctx context.Context, c caller.Caller, t Tool, args json.RawMessage, assent Assent) (arguments, error) {
 	if err := Allowed(c, t.spec); err != nil {
 		return arguments{}, err
 	}
@@ -112,11 +125,16 @@ func (r *Runner) admit(ctx context.Context, c caller.Caller, t Tool, args json.R
 		if err != nil || !t.confirm(in) {
 			return err
 		}
+		if assent != nil {
+			if a.assented, err = assent(a.digest()); err != nil || a.assented != "" {
+				return err
+			}
+		}
 		preview, err := t.preview(ctx, in)
 		if err != nil {
 			return err
 		}
-		return &NeedsConfirmation{Tool: t.Name(), Preview: preview}
+		return &NeedsConfirmation{Tool: t.Name(), Arguments: a.digest(), Preview: preview}
 	})
 	return a, err
 }

@@ -3,6 +3,8 @@ package kit_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -187,7 +189,8 @@ func TestGatesStandInOrder(t *testing.T) {
 	if !errors.As(err, &asks) {
 		t.Fatal(err)
 	}
-	want := kit.NeedsConfirmation{Tool: "note_it", Preview: kit.Preview{Text: "Buys one number.", Cost: 1_150_000, Currency: "USD"}}
+	sum := sha256.Sum256([]byte(`{"text":"a"}`))
+	want := kit.NeedsConfirmation{Tool: "note_it", Arguments: hex.EncodeToString(sum[:]), Preview: kit.Preview{Text: "Buys one number.", Cost: 1_150_000, Currency: "USD"}}
 	if diff := cmp.Diff(want, *asks); diff != "" {
 		t.Error(diff)
 	}

@@ -3,6 +3,8 @@ package kit
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,6 +80,13 @@ func compile(schema []byte) (*validator.Schema, error) {
 type arguments struct {
 	canonical []byte // without `confirm`
 	confirmed bool
+	assented  string // the key of an Assent, "" where none was needed
+}
+
+// digest stands for the arguments where they are compared.
+func (a arguments) digest() string {
+	sum := sha256.Sum256(a.canonical)
+	return hex.EncodeToString(sum[:])
 }
 
 // read checks what a client sent. The error is a *fault.Error in words that never repeat a value.

@@ -167,7 +167,7 @@ var (
 
 // describe says an answer in the words of the corpus.
 func (w *corpusWorld) describe(a answer) string {
-	kind := a.header.Get("Content-Type")
+	kind, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
 	to := a.header.Get("Location")
 	switch {
 	case bare(a):
@@ -176,13 +176,12 @@ func (w *corpusWorld) describe(a answer) string {
 		return fmt.Sprintf("%d %s", a.status, w.describePlace(a, to))
 	case a.body == "" && kind == "":
 		return fmt.Sprintf("%d empty", a.status)
-	case strings.HasPrefix(kind, "text/html"):
+	case kind == "text/html":
 		return fmt.Sprintf("%d page", a.status)
 	case kind == "application/json":
 		return fmt.Sprintf("%d %s", a.status, describeJSON(a.body))
 	}
-	media, _, _ := strings.Cut(kind, ";")
-	return fmt.Sprintf("%d file %s", a.status, media)
+	return fmt.Sprintf("%d file %s", a.status, kind)
 }
 
 // describePlace tells the app from our pages, and the exact address of everything else.
@@ -246,7 +245,6 @@ func describeJSON(body string) string {
 // always is what no answer may be, whatever is written down for it.
 func (w *corpusWorld) always(endpoint string, r trial.Request, a answer) (wrong []string) {
 	to := a.header.Get("Location")
-	_, kind, _ := strings.Cut(r.Want, " ")
 	leaks := regexp.MustCompile(`(?i)goroutine \d|\.go:\d|panic|runtime error|sqlstate|\bpgx\b|json: cannot|unmarshal|invalid character|strconv\.|reflect\.`)
 	for what, is := range map[string]bool{
 		"a 5xx": a.status >= 500 && !bare(a) && (a.status != http.StatusServiceUnavailable || !strings.HasPrefix(r.Want, "503 ")),
@@ -255,7 +253,7 @@ func (w *corpusWorld) always(endpoint string, r trial.Request, a answer) (wrong 
 			!strings.HasPrefix(to, w.s.url+"/") && !slices.ContainsFunc(w.redirects, func(at string) bool {
 			return to == at || strings.HasPrefix(to, at+"?") || strings.HasPrefix(to, at+"&")
 		}),
-		"no JSON for a program":         a.url != nil && programs.MatchString(a.url.Path) && a.body != "" && a.header.Get("Content-Type") != "application/json" && !bare(a) && !strings.HasPrefix(kind, "page"),
+		"no JSON for a program":         a.url != nil && programs.MatchString(a.url.Path) && a.body != "" && !strings.HasPrefix(a.header.Get("Content-Type"), "application/json") && !bare(a),
 		"a redirect of a program":       a.url != nil && programs.MatchString(a.url.Path) && to != "",
 		"a 401 without a challenge":     a.status == http.StatusUnauthorized && a.header.Get("WWW-Authenticate") == "",
 		"a 405 without Allow":           a.status == http.StatusMethodNotAllowed && a.header.Get("Allow") == "",

@@ -17,6 +17,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/net/html"
+
+	"switchboard/internal/trial"
 )
 
 // corpusWorld is what the corpus may speak of: people, apps and tokens of a running server.
@@ -41,6 +45,7 @@ func newCorpusWorld(t *testing.T, s *server) *corpusWorld {
 	w := &corpusWorld{t: t, s: s, host: strings.TrimPrefix(s.url, "http://"), known: map[string]string{}, secrets: map[string]string{}}
 	s.user(t, owner, orgName, "owner")
 	s.user(t, viewer, orgName, "viewer")
+	s.user(t, viewer, "Harbor Street Dental", "viewer") // so that there is something to choose
 	w.people = map[string]*script{"owner": newScript(t, s, owner), "viewer": newScript(t, s, viewer), "nobody": newScript(t, s, "")}
 	for name, p := range w.people {
 		if page := p.get(s.url + "/sign-in"); name != "nobody" {
@@ -74,6 +79,17 @@ func newCorpusWorld(t *testing.T, s *server) *corpusWorld {
 			w.secrets["the cookie "+c.Name+" of "+name] = c.Value
 		}
 	}
+	return w
+}
+
+// newEmptyWorld is a server that nobody has set up yet.
+func newEmptyWorld(t *testing.T, s *server) *corpusWorld {
+	t.Helper()
+	w := &corpusWorld{t: t, s: s, host: strings.TrimPrefix(s.url, "http://"), secrets: map[string]string{}}
+	w.people = map[string]*script{"nobody": newScript(t, s, "")}
+	w.people["nobody"].get(s.url + "/sign-in")
+	w.known = map[string]string{"url": s.url, "host": w.host, "link": readSetupLink(t, s), "password": password}
+	w.secrets["the set-up link"], w.secrets["a password"] = w.known["link"], password
 	return w
 }
 
@@ -144,7 +160,7 @@ func (w *corpusWorld) the(name string) (string, error) {
 		return url.QueryEscape(v), err
 	case "cookies":
 		return w.cookies(words[0]), nil
-	case "form": // what the form of a person's page sends along: form PERSON PAGE FIELD
+	case "form": // what the form of a person's page sends along: form PERSON PAGE, and a FIELD that it has or the /path it goes to
 		return w.form(words[0], words[1], words[2]).Encode(), nil
 	case "consent": // the path of a new consent request of a person, whose form is "consent-form"
 		return w.consent(words[0]), nil
@@ -186,8 +202,13 @@ func (w *corpusWorld) cookies(person string) string {
 
 // form is what a page's form with some control carries besides what a person fills in.
 func (w *corpusWorld) form(person, page, field string) url.Values {
-	p := w.people[person]
-	f := formWith(w.t, p.get(w.s.url+"/"+page), field)
+	a := w.people[person].get(w.s.url + "/" + page)
+	f := form{}
+	if strings.HasPrefix(field, "/") {
+		f = formTo(w.t, a, field)
+	} else {
+		f = formWith(w.t, a, field)
+	}
 	kept := url.Values{}
 	for _, name := range []string{"csrf", "as", "in"} {
 		if values, ok := f.values[name]; ok {
@@ -197,12 +218,29 @@ func (w *corpusWorld) form(person, page, field string) url.Values {
 	return kept
 }
 
+// formTo finds the form of a page that goes to a path.
+func formTo(t *testing.T, a answer, action string) form {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(a.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range root.Descendants() {
+		if n.Type == html.ElementNode && n.Data == "form" && trial.Attr(n, "action") == action {
+			return readForm(n)
+		}
+	}
+	t.Fatalf("%s has no form to %s: %.1500s", a.url, action, a.body)
+	return form{}
+}
+
 func (w *corpusWorld) consent(person string) string {
 	a := attempt{url: w.s.url + "/oauth/authorize?" + w.authorize(nil)}
 	page := w.people[person].consent(a)
 	f := formWith(w.t, page, "decision")
-	w.known["consent-form"] = f.values.Encode()
-	return strings.TrimPrefix(page.url.String(), w.s.url)
+	path := strings.TrimPrefix(page.url.String(), w.s.url)
+	w.known["consent-form"], w.known["consent-id"] = f.values.Encode(), strings.TrimPrefix(path, "/consent/")
+	return path
 }
 
 // assertion is a client assertion of the client "keyed", with changes: pairs of a claim or header and a value, "-" for

@@ -2,7 +2,7 @@
 
 BIN := bin/switchboard
 
-.PHONY: run build test unit lint e2e interop bench generate clean
+.PHONY: run build test unit lint e2e interop fuzz prove bench generate clean
 
 run: ## run the server on SQLite in ./data
 	@echo "Building Switchboard. The first time this takes a minute or two." >&2
@@ -26,6 +26,11 @@ e2e: ## the built binary, a real browser, real MCP clients
 
 interop: ## the clients of other people, from their registries; UPDATE=1 rewrites the table of what they can do
 	@.ci/test interop
+
+fuzz: ## every fuzz target for a minute, FUZZTIME=10s for less; they are found, not listed
+	@.ci/fuzz
+
+prove: fuzz ## what takes longer than the tests may
 
 bench: ## the cost of a tool call and of a refresh, beside the floor they stand on
 	go test -run='^$$' -bench=. -benchmem ./mcp ./auth/oauth

@@ -176,7 +176,7 @@ func (w *corpusWorld) headers(as string) [][2]string {
 		return [][2]string{{"MCP-Protocol-Version", "2026-07-28"}}
 	case "owner", "viewer", "nobody":
 		return [][2]string{{"Cookie", w.must("cookies " + as)}}
-	case "token", "narrow", "viewer-token", "key":
+	case "token", "part-token", "narrow", "viewer-token", "key":
 		return [][2]string{{"Authorization", "Bearer " + w.must(as)}}
 	}
 	w.t.Fatalf("nobody is called %q", as)
@@ -313,14 +313,22 @@ func (w *corpusWorld) stillWorks() {
 	}
 }
 
+// everyRoute is what the product serves, as the access log names it.
+var everyRoute = []string{
+	"/", "/.well-known", "/.well-known/", "/assets/{file}", "/audit", "/authorize", "/clients", "/connect", "/connections", "/consent/{id}", "/healthz", "/keys",
+	"/mcp", "/mcp/", "/mcp/voice", "/mcp/voice/{$}", "/mcp/{$}", "/oauth/authorize", "/oauth/introspect", "/oauth/introspect/{$}", "/oauth/register", "/oauth/register/{$}", "/oauth/revoke", "/oauth/revoke/{$}", "/oauth/token", "/oauth/token/{$}", "/organization",
+	"/readyz", "/register", "/register/{$}", "/setup", "/sign-in", "/sign-out", "/token", "/token/{$}", "/{$}", "none",
+}
+
 // checkLog looks for what must not be in the log after all of it.
 func (w *corpusWorld) checkLog() {
 	w.t.Helper()
-	troubles := 0
+	troubles, routes := 0, map[string]bool{}
 	for line := range strings.Lines(w.s.logs.String()) {
 		var said struct {
 			Level, Msg string
 			Status     int
+			Route      string
 		}
 		_ = json.Unmarshal([]byte(line), &said)
 		switch {
@@ -328,6 +336,9 @@ func (w *corpusWorld) checkLog() {
 			troubles++
 		case said.Level == "ERROR" || strings.Contains(line, "goroutine ") || strings.Contains(line, "panic"):
 			w.t.Errorf("in the log: %.800s", line)
+		}
+		if said.Msg == "request" {
+			routes[said.Route] = true
 		}
 		if found := secrets.FindString(line); found != "" {
 			w.t.Errorf("%q is in the log: %.800s", found, line)
@@ -337,6 +348,15 @@ func (w *corpusWorld) checkLog() {
 				w.t.Errorf("%s is in the log: %.800s", name, line)
 			}
 		}
+	}
+	for _, route := range everyRoute {
+		if w.known["client"] != "" && !routes[route] {
+			w.t.Errorf("nothing was sent to %s", route)
+		}
+		delete(routes, route)
+	}
+	for route := range routes {
+		w.t.Errorf("everyRoute lacks %s", route)
 	}
 	if troubles != w.unavailable {
 		w.t.Errorf("%d requests were answered 503, %d were expected to", troubles, w.unavailable)

@@ -70,7 +70,12 @@ func newCorpusWorld(t *testing.T, s *server) *corpusWorld {
 	w.known["token"] = w.people["owner"].connect(w.known["client"], "org:read org:write contacts:read contacts:write").access
 	w.known["narrow"] = w.people["owner"].connect(w.known["stranger"], "org:read").access
 	w.known["viewer-token"] = w.people["viewer"].connect(w.known["client"], "org:read contacts:read").access
-	for _, name := range []string{"token", "narrow", "viewer-token", "key", "mail key", "phone", "password", "basic secret", "post secret", "verifier"} {
+	part := s.attempt(w.known["client"], "contacts:read").reword(t, s.url+"/oauth/authorize", "resource", s.url+"/mcp/voice")
+	code := w.people["owner"].decide(w.people["owner"].consent(part), part, "approve", nil).Get("code")
+	w.known["part-token"] = readTokens(t, w.people["owner"].post(s.url+"/oauth/token", url.Values{
+		"grant_type": {"authorization_code"}, "client_id": {part.client}, "code": {code}, "code_verifier": {part.verifier}, "redirect_uri": {redirect},
+	})).access
+	for _, name := range []string{"token", "part-token", "narrow", "viewer-token", "key", "mail key", "phone", "password", "basic secret", "post secret", "verifier"} {
 		w.secrets[name] = w.known[name]
 	}
 	for name, p := range w.people {

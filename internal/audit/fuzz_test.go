@@ -1,7 +1,9 @@
 package audit
 
 import (
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"switchboard/internal/caller"
 	"switchboard/internal/fault"
@@ -16,6 +18,9 @@ func FuzzFilters(f *testing.F) {
 	log, _ := newLog(f)
 	f.Fuzz(func(t *testing.T, action, outcome, actor, cursor string) {
 		ctx := caller.With(t.Context(), caller.Caller{Org: "org_1", Person: "per_1", Role: "owner"})
+		if _, id, ok := parseCursor(cursor); ok && (!utf8.ValidString(id) || strings.Contains(id, "\x00")) {
+			t.Errorf("%q is a cursor, and Postgres would refuse it", cursor)
+		}
 		filter := Filter{Action: action, Outcome: outcome, Actor: actor, Cursor: cursor}
 		if _, _, err := log.List(ctx, filter); err != nil && !fault.Is(err, fault.InvalidRequest) {
 			t.Errorf("%+v: %v", filter, err)

@@ -21,6 +21,9 @@ func FuzzOriginsOfAddresses(f *testing.F) {
 		if twice, ok := Of(again); !ok || twice.String() != o.String() || twice.User != nil || twice.Path != "" || twice.RawQuery != "" {
 			t.Errorf("%q has the origin %q and that has %q", raw, o, twice)
 		}
+		if port := o.Port(); port == "443" && o.Scheme == "https" || port == "80" && o.Scheme == "http" {
+			t.Errorf("%q has the origin %q, which browsers write without the port", raw, o)
+		}
 		if !strings.EqualFold(o.Hostname(), u.Hostname()) || IsLoopback(Host(o)) != IsLoopback(Host(u)) {
 			t.Errorf("%q has the origin %q", raw, o)
 		}

@@ -33,7 +33,7 @@ func FuzzHashes(f *testing.F) {
 // A key file is read whole or refused, and never quoted in what is said about it.
 func FuzzKeyFiles(f *testing.F) {
 	good := "k1 " + strings.Repeat("A", 43) + "=\n"
-	for _, seed := range []string{"", good, good + good, "# a\n\n" + good, "k1", "a:b " + good, strings.Repeat("x", 70_000), "\x00 " + good} {
+	for _, seed := range []string{"", good, good + good, "# a\n\n" + good, "k1", "a:b " + good[3:], strings.Repeat("x", 70_000), "\x00 " + good} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, content string) {

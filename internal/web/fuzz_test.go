@@ -120,15 +120,17 @@ func FuzzPaths(f *testing.F) {
 	var read string
 	h := e.identify(e.cleanPath(e.Canonical(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { read = r.URL.Path }))))
 	f.Fuzz(func(t *testing.T, target, query string) {
+		if query != "" {
+			target += "?" + query
+		}
 		parsed, err := url.ParseRequestURI(target)
-		if err != nil {
+		if err != nil { // as net/http does, which refuses the rest
 			return
 		}
 		for _, host := range []string{"localhost:8080", "127.0.0.1:8080"} {
 			read = ""
 			address := *parsed
 			r := &http.Request{Method: http.MethodGet, URL: &address, Host: host, Header: http.Header{}}
-			r.URL.RawQuery = query
 			rec := httptest.NewRecorder()
 			h.ServeHTTP(rec, r.WithContext(t.Context()))
 			if read != "" && (read[0] != '/' || path.Clean(read) != read && path.Clean(read)+"/" != read || strings.Contains(strings.ToLower(parsed.RawPath), "%2f")) {

@@ -2,7 +2,7 @@
 
 BIN := bin/switchboard
 
-.PHONY: run build test unit lint e2e interop fuzz prove bench generate clean
+.PHONY: run build test unit lint e2e interop conformance fuzz prove bench generate clean
 
 run: ## run the server on SQLite in ./data
 	@echo "Building Switchboard. The first time this takes a minute or two." >&2
@@ -12,7 +12,7 @@ run: ## run the server on SQLite in ./data
 build: ## build the binary: no cgo, no npm, no generators
 	@CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o $(BIN) ./cmd/switchboard
 
-test: ## everything: lint, unit tests on SQLite and Postgres, a real browser, clients of other people; installs what it needs on Debian as root
+test: ## everything: lint, unit tests on SQLite and Postgres, a real browser, clients of other people, the official conformance suite; installs what it needs on Debian as root
 	@.ci/test
 
 unit: ## unit tests on SQLite
@@ -26,6 +26,9 @@ e2e: ## the built binary, a real browser, real MCP clients
 
 interop: ## the clients of other people, from their registries; UPDATE=1 rewrites the table of what they can do
 	@.ci/test interop
+
+conformance: ## the official MCP conformance suite; UPDATE=1 rewrites the table of what it finds
+	@.ci/test conformance
 
 fuzz: ## every fuzz target for a minute, FUZZTIME=10s for less; they are found, not listed
 	@.ci/fuzz

@@ -44,7 +44,7 @@ func (h *Handler) bind(server *sdk.Server, t kit.Tool) {
 			web.Note(ctx, slog.String("err", string(f.Code)))
 			return refused(f), nil
 		}
-		return value(res.Value), nil
+		return h.whole(ctx, t, res.Value), nil
 	})
 }
 

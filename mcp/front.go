@@ -50,8 +50,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refusal.write(w)
 		return
 	}
-	x := &exchange{caller: c, body: body}
-	h.sdk.ServeHTTP(x, forward(context.WithValue(ctx, exchangeKey{}, x), r, body))
+	x, next := &exchange{caller: c, body: body, version: r.Header.Get(versionHeader)}, h.sdk
+	if h.speaks(body) {
+		x.live, next = w, h.speaking
+	}
+	next.ServeHTTP(x, forward(context.WithValue(ctx, exchangeKey{}, x), r, body))
 	h.answer(w, r, x)
 }
 

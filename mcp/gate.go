@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -25,17 +26,20 @@ func (h *Handler) gate(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
 		defer func() {
 			if v := recover(); v != nil {
-				res, err = nil, h.broken(ctx, fmt.Errorf("panic in %s: %v", known(method), v), debug.Stack())
+				res, err = nil, h.broken(ctx, fmt.Errorf("panic in %s: %v", h.lets(method), v), debug.Stack())
 			}
 		}()
 		x, ok := ctx.Value(exchangeKey{}).(*exchange)
-		if _, authenticated := caller.From(ctx); !ok || !authenticated {
+		c, authenticated := caller.From(ctx)
+		if !ok || !authenticated {
 			return nil, h.broken(ctx, errors.New("message without a caller"), nil)
 		}
-		if known(method) == "" {
+		if h.lets(method) == "" || h.undeclared(req) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
 		}
-		res, err = next(ctx, method, req)
+		if err = h.permit(c, method, req); err == nil {
+			res, err = next(ctx, method, req)
+		}
 		if err == nil {
 			return res, nil
 		}
@@ -44,14 +48,37 @@ func (h *Handler) gate(next sdk.MethodHandler) sdk.MethodHandler {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: x.denied.message}
 		}
 		if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) {
-			return nil, wire
+			return nil, inRevision(x.version, wire)
 		}
 		return nil, h.broken(ctx, err, nil)
 	}
 }
 
-// known returns a method that is let through, and "" for any other. Lists without entries are let through because
-// clients ask for them whether or not they are advertised.
+// undeclared reports whether a request is for a list of something that server/discover does not declare. Who supports a
+// feature must declare it, and since 2026-07-28 clients know what is declared before they ask.
+func (h *Handler) undeclared(req sdk.Request) bool {
+	var meta sdk.Meta // older clients send no params with these
+	switch r := req.(type) {
+	case *sdk.ListPromptsRequest:
+		if r.Params != nil {
+			meta = r.Params.Meta
+		}
+	case *sdk.ListResourcesRequest:
+		if r.Params != nil {
+			meta = r.Params.Meta
+		}
+	case *sdk.ListResourceTemplatesRequest:
+		if r.Params != nil {
+			meta = r.Params.Meta
+		}
+	}
+	revision, _ := meta[sdk.MetaKeyProtocolVersion].(string)
+	return revision >= modern && h.fixtures == nil
+}
+
+// known returns a method that is let through, and "" for any other: what belongs to a capability that is not declared is
+// a method not found (2026-07-28, MethodNotFoundError), resources/read and prompts/get among it. Lists without entries
+// are let through because clients of the revisions before 2026-07-28 ask for them whether or not they are declared.
 func known(method string) string {
 	switch method {
 	case "initialize", "ping", "server/discover",
@@ -60,6 +87,19 @@ func known(method string) string {
 		return method
 	}
 	return ""
+}
+
+// codeNoResource is what a resource that does not exist was before 2026-07-28 (2025-11-25, server/resources, Error
+// Handling). Since then it is -32602 with the uri as data, and the SDK sends that in every revision.
+const codeNoResource = -32002
+
+// inRevision gives an error the code that it has in the revision of the request.
+func inRevision(version string, err *jsonrpc.Error) *jsonrpc.Error {
+	var missing struct{ URI *string }
+	if version == modern || err.Code != jsonrpc.CodeInvalidParams || json.Unmarshal(err.Data, &missing) != nil || missing.URI == nil {
+		return err
+	}
+	return &jsonrpc.Error{Code: codeNoResource, Message: err.Message, Data: err.Data}
 }
 
 // denial names everything that the call needs, not only what is missing: a challenge that drips one scope at a time

@@ -59,7 +59,9 @@ type Config struct {
 	RatePerMinute int
 	// MaxBody bounds a message in bytes; 0 means 1 MiB.
 	MaxBody int64
-	Log     *slog.Logger
+	// Fixtures are for conformance suites; the product has none.
+	Fixtures *Fixtures
+	Log      *slog.Logger
 }
 
 // Handler serves the endpoint. It is the same under /mcp and /mcp/ and never redirects.
@@ -75,15 +77,16 @@ type Handler struct {
 	askedFor time.Duration
 	version  string
 	log      *slog.Logger
+	fixtures *Fixtures
 
-	sdk   http.Handler
-	calls *sync.WaitGroup
+	sdk, speaking http.Handler // of one server; speaking answers with streams and is nil without fixtures
+	calls         *sync.WaitGroup
 }
 
 // New makes a Handler.
 func New(cfg Config) *Handler {
 	h := &Handler{
-		auth: cfg.Auth, tools: cfg.Tools, runner: cfg.Runner, secrets: cfg.Secrets, resource: cfg.Resource, log: cfg.Log,
+		auth: cfg.Auth, tools: cfg.Tools, runner: cfg.Runner, secrets: cfg.Secrets, resource: cfg.Resource, log: cfg.Log, fixtures: cfg.Fixtures,
 		limits:  newLimits(cfg.RatePerMinute),
 		maxBody: cfg.MaxBody,
 		late:    time.Second, askedFor: askedFor, version: cfg.Version, calls: &sync.WaitGroup{},
@@ -98,14 +101,14 @@ func New(cfg Config) *Handler {
 // Part is the same face with fewer tools, as a resource of its own. The rates count over both, and Wait waits for both.
 func (h *Handler) Part(resource string, tools kit.Registry) *Handler {
 	part := *h
-	part.resource, part.tools = resource, tools
+	part.resource, part.tools, part.fixtures, part.speaking = resource, tools, nil, nil
 	part.serve()
 	return &part
 }
 
 // serve puts the tools on a server of the SDK.
 func (h *Handler) serve() {
-	server := sdk.NewServer(&sdk.Implementation{Name: "switchboard", Title: "Switchboard", Version: h.version}, &sdk.ServerOptions{
+	options := &sdk.ServerOptions{
 		Instructions:              instructions,
 		SupportedProtocolVersions: revisions[:],
 		// Explicit: the SDK's default advertises logging and list changes, which a stateless server never sends.
@@ -114,19 +117,33 @@ func (h *Handler) serve() {
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 		// The SDK's log lines repeat what clients wrote. The access log and the Runner say what there is to say.
 		Logger: slog.New(slog.DiscardHandler),
-	})
+	}
+	if h.fixtures != nil {
+		h.fixtures.Options(options)
+	}
+	server := sdk.NewServer(&sdk.Implementation{Name: "switchboard", Title: "Switchboard", Version: h.version}, options)
 	server.AddReceivingMiddleware(h.gate)
 	for _, t := range h.tools.Tools() {
 		h.bind(server, t)
 	}
-	h.sdk = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
+	transport := sdk.StreamableHTTPOptions{
 		Stateless:                    true,
 		JSONResponse:                 true, // nothing goes out before the answer is known, which the gate relies on
 		PropagateRequestCancellation: true,
 		DisableLocalhostProtection:   true, // internal/web knows which hosts are ours, behind a proxy too
 		MaxRequestBodyBytes:          h.maxBody,
 		Logger:                       slog.New(slog.DiscardHandler),
-	})
+	}
+	h.sdk = over(server, transport)
+	if h.fixtures != nil {
+		h.fixtures.Add(server)
+		transport.JSONResponse = false
+		h.speaking = over(server, transport)
+	}
+}
+
+func over(server *sdk.Server, options sdk.StreamableHTTPOptions) http.Handler {
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &options)
 }
 
 // Wait returns when no tool is running any more, or with ctx's error when that is over first. Call it after the

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"switchboard/internal/caller"
@@ -150,6 +151,29 @@ func TestTheGateFailsClosed(t *testing.T) {
 	} {
 		if _, err := gate(try.ctx, try.method, nil); err == nil || passed {
 			t.Errorf("%s: passed %t, error %v", name, passed, err)
+		}
+	}
+}
+
+func TestAResourceThatDoesNotExistHasTheCodeOfTheRevision(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for version, want := range map[string]int64{"": -32002, "2025-03-26": -32002, "2025-06-18": -32002, "2025-11-25": -32002, modern: -32602} {
+		ctx := context.WithValue(withCaller(t, "low"), exchangeKey{}, &exchange{version: version})
+		for name, try := range map[string]struct {
+			err  error
+			want int64
+		}{
+			"no such resource":    {sdk.ResourceNotFoundError("switchboard://skill"), want},
+			"other wrong params":  {&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown tool"}, -32602},
+			"others with data":    {&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Data: json.RawMessage(`{"field":"uri"}`)}, -32602},
+			"another code of uri": {&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Data: json.RawMessage(`{"uri":"a:"}`)}, -32601},
+		} {
+			_, err := w.handler.gate(func(context.Context, string, sdk.Request) (sdk.Result, error) { return nil, try.err })(ctx, "tools/list", nil)
+			var wire, sent *jsonrpc.Error
+			if !errors.As(err, &wire) || !errors.As(try.err, &sent) || wire.Code != try.want || string(wire.Data) != string(sent.Data) {
+				t.Errorf("%s in %q: %v, want %d", name, version, err, try.want)
+			}
 		}
 	}
 }

@@ -21,11 +21,16 @@ import (
 type exchange struct {
 	caller caller.Caller
 	body   []byte // the message
+	// version is what the request says of its revision, "" for one before 2025-06-18.
+	version string
 
 	header http.Header
 	status int
 	out    bytes.Buffer
 	denied *denial
+
+	live      http.ResponseWriter // where an answer goes that may be a stream; nil for every other
+	streaming bool                // it is one, and has begun
 }
 
 // denial is a call that the caller's scopes do not cover.
@@ -52,6 +57,9 @@ func (x *exchange) WriteHeader(status int) {
 }
 
 func (x *exchange) Write(b []byte) (int, error) {
+	if x.live != nil && x.denied == nil && x.Header().Get("Content-Type") == eventStream {
+		return x.stream(b)
+	}
 	x.WriteHeader(http.StatusOK)
 	return x.out.Write(b)
 }
@@ -59,6 +67,7 @@ func (x *exchange) Write(b []byte) (int, error) {
 // answer sends what the gate and the SDK have decided.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, x *exchange) {
 	switch {
+	case x.streaming: // it went out as it came
 	case x.denied != nil:
 		h.challenge(w, r, x)
 	case x.status == 0:

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"switchboard/internal/audit"
+	"switchboard/internal/fault"
 )
 
 // The classic way round a check is a message that two parsers read differently: by the case of its keys, by which
@@ -29,6 +30,20 @@ func TestAToolOutsideTheScopesNeverRuns(t *testing.T) {
 		"Params then params":         `{"jsonrpc":"2.0","id":1,"method":"tools/call","Params":{"name":"low"},"params":{"name":"high","arguments":{}}}`,
 		"paramſ, a long s":           `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"low","arguments":{}},"paramſ":{"name":"high","arguments":{}}}`,
 		"paramſ alone":               `{"jsonrpc":"2.0","id":1,"method":"tools/call","paramſ":{"name":"high","arguments":{}}}`,
+		"a long s in arguments":      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"low","argumentſ":{"name":"high"},"ſname":"high","arguments":{}}}`,
+		"an escaped long s":          `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"low","arguments":{}},"param\u017f":{"name":"high","arguments":{}}}`,
+		"PARAMS alone":               `{"jsonrpc":"2.0","id":1,"method":"tools/call","PARAMS":{"name":"high","arguments":{}}}`,
+		"params in params":           `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"low","params":{"name":"high"},"arguments":{}}}`,
+		"params as a list":           `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["high",{}]}`,
+		"params as a text":           `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":"{\"name\":\"high\",\"arguments\":{}}"}`,
+		"a name that is a list":      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":["high"],"arguments":{}}}`,
+		"a method in other letters":  `{"jsonrpc":"2.0","id":1,"method":"Tools/Call","params":{"name":"high","arguments":{}}}`,
+		"a method with an escape":    `{"jsonrpc":"2.0","id":1,"method":"tools\/call","params":{"name":"high","arguments":{}}}`,
+		"a result beside the method": `{"jsonrpc":"2.0","id":1,"result":{},"method":"tools/call","params":{"name":"high","arguments":{}}}`,
+		"an error beside the method": `{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""},"method":"tools/call","params":{"name":"high","arguments":{}}}`,
+		"two ids":                    `{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{"name":"high","arguments":{}}}`,
+		"a name behind a null byte":  `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"high\u0000","arguments":{}}}`,
+		"a batch in a batch":         "[[" + high + "]]",
 		"an escaped key":             `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"low","n\u0061me":"high","arguments":{}}}`,
 		"an escaped value":           `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hi\u0067h","arguments":{}}}`,
 		"a batch":                    "[" + list + "," + high + "]",
@@ -44,7 +59,6 @@ func TestAToolOutsideTheScopesNeverRuns(t *testing.T) {
 		"a name with white space":    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":" high","arguments":{}}}`,
 		"a name in other letters":    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"HIGH","arguments":{}}}`,
 	}
-	modernMeta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	w := newWorld(t)
 	for name, body := range bodies {
 		for _, version := range append([]string{""}, revisions[:]...) {
@@ -63,6 +77,41 @@ func TestAToolOutsideTheScopesNeverRuns(t *testing.T) {
 			if w.ran.Swap(0) != 0 {
 				t.Errorf("%s, %s: the tool ran", name, version)
 			}
+		}
+	}
+}
+
+// modernMeta is what every message of 2026-07-28 says in its params.
+const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+
+// What a tool gets comes from "arguments" and from nothing that reads like it.
+func TestArgumentsComeUnderOneName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for params, want := range map[string]string{
+		`{"name":"low","arguments":{"text":"a"},"Arguments":{"text":"b"}}`: "low a",
+		`{"name":"low","Arguments":{"text":"b"},"arguments":{"text":"a"}}`: "low a",
+		`{"name":"low","ARGUMENTS":{"text":"b"}}`:                          "low ",
+		`{"name":"low","argumentſ":{"text":"b"},"arguments":{"text":"a"}}`: "low a",
+		`{"name":"low","arguments":{"text":"b"},"arguments":{"text":"a"}}`: "low a",
+		`{"name":"low","text":"b","arguments":{}}`:                         "low ",
+		`{"name":"low","arguments":{"text":"b","text":"a"}}`:               "low a",
+		`{"name":"low","arguments":{"te\u0078t":"a"}}`:                     "low a",
+		`{"name":"low","arguments":{"text":"a","Text":"b"}}`:               "",
+		`{"name":"low","arguments":{"TEXT":"b"}}`:                          "",
+		`{"name":"low","arguments":{"text":"a","tagſ":["b"]}}`:             "",
+		`{"name":"low","arguments":"{\"text\":\"b\"}"}`:                    "",
+		`{"name":"low","arguments":[{"text":"b"}]}`:                        "",
+	} {
+		got := w.post(t, "low", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+params+`}`).result(t)
+		if want == "" {
+			if !got.IsError || got.code(t) != fault.InvalidRequest {
+				t.Errorf("%s: %+v", params, got)
+			}
+			continue
+		}
+		if got.IsError || string(got.StructuredContent) != `{"said":"`+want+`"}` {
+			t.Errorf("%s: %s %s", params, got.StructuredContent, got.Content[0].Text)
 		}
 	}
 }

@@ -29,14 +29,13 @@ const (
 // parseKeys reads a set of public keys (RFC 7517 §5). Kinds of keys that we do not know are passed over; a private or
 // symmetric one is a leak, and refused so that its owner notices.
 func parseKeys(raw []byte) ([]jose.JSONWebKey, error) {
-	var set struct {
-		Keys []json.RawMessage `json:"keys"`
-	}
-	if len(raw) > maxMetadata || !utf8.Valid(raw) || json.Unmarshal(raw, &set) != nil {
+	set := map[string]json.RawMessage{} // by exact names, as in parseMembers
+	var published []json.RawMessage
+	if len(raw) > maxMetadata || !utf8.Valid(raw) || json.Unmarshal(raw, &set) != nil || set["keys"] != nil && json.Unmarshal(set["keys"], &published) != nil {
 		return nil, invalidKeys("jwks is not a set of keys (RFC 7517 section 5).")
 	}
 	keys := []jose.JSONWebKey{}
-	for _, one := range set.Keys {
+	for _, one := range published {
 		if holdsSecret(one) { // before the library, which computes with what it finds in a private key
 			return nil, invalidKeys("jwks holds a private or symmetric key. It is no secret any more: replace it, and publish public keys only.")
 		}

@@ -33,7 +33,7 @@ func newMachine(t *testing.T) *machine {
 func (m *machine) run(stdin string, args ...string) (string, error) {
 	m.t.Helper()
 	var out, errors bytes.Buffer
-	err := run(m.t.Context(), append(m.settings(), args...), console{in: strings.NewReader(stdin), out: &out, errors: &errors})
+	err := new(commands).run(m.t.Context(), append(m.settings(), args...), console{in: strings.NewReader(stdin), out: &out, errors: &errors})
 	if err != nil && strings.Contains(errors.String(), "correct horse") {
 		m.t.Errorf("a password is on standard error: %s", &errors)
 	}
@@ -97,7 +97,7 @@ func (m *machine) serve(terminal bool, args ...string) *running {
 	r := &running{url: "http://" + addr, stop: stop, ended: make(chan error, 1)}
 	out := &started{now: make(chan struct{})}
 	go func() {
-		r.ended <- run(ctx, append(append(m.settings(), "--addr="+addr), args...), console{in: strings.NewReader(""), out: out, errors: io.Discard, terminal: terminal})
+		r.ended <- new(commands).run(ctx, append(append(m.settings(), "--addr="+addr), args...), console{in: strings.NewReader(""), out: out, errors: io.Discard, terminal: terminal})
 	}()
 	select {
 	case <-out.now:

@@ -43,21 +43,24 @@ type console struct {
 	terminal    bool // out is one
 }
 
-func main() {
+func main() { os.Exit(new(commands).main()) }
+
+// main runs what the arguments of the process say and returns its exit code.
+func (cli *commands) main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for what is under way
 	io := console{os.Stdin, os.Stdout, os.Stderr, term.IsTerminal(int(os.Stdout.Fd()))}
-	if err := run(ctx, os.Args[1:], io); err != nil {
+	if err := cli.run(ctx, os.Args[1:], io); err != nil {
 		fmt.Fprintln(os.Stderr, "switchboard:", err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 // run parses the command line and runs the command.
-func run(ctx context.Context, args []string, io console) error {
-	var cli commands
-	parser, err := newParser(&cli, io)
+func (cli *commands) run(ctx context.Context, args []string, io console) error {
+	parser, err := newParser(cli, io)
 	if err != nil {
 		return err
 	}

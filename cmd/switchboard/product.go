@@ -29,7 +29,7 @@ type product struct {
 	scopes   *scope.Catalog
 	// resources are the MCP endpoint, and then its parts, one for each toolset.
 	resources []auth.Resource
-	log      *slog.Logger
+	log       *slog.Logger
 }
 
 func open(ctx context.Context, cfg *Config, log *slog.Logger) (*product, error) {
@@ -69,7 +69,9 @@ func open(ctx context.Context, cfg *Config, log *slog.Logger) (*product, error) 
 
 // offer works out what can be asked for at which endpoint.
 func (p *product) offer(issuer string) {
-	catalog := func(r kit.Registry) *scope.Catalog { return scope.NewCatalog(tools.Groups(), tools.Umbrellas(), r.Needed()) }
+	catalog := func(r kit.Registry) *scope.Catalog {
+		return scope.NewCatalog(tools.Groups(), tools.Umbrellas(), r.Needed())
+	}
 	p.scopes = catalog(p.tools)
 	whole := auth.Resource{URL: issuer + "/mcp", Name: "Switchboard", Scopes: p.scopes}
 	p.resources = []auth.Resource{whole}

@@ -26,17 +26,19 @@ import (
 	"switchboard/tools/kit"
 )
 
-type serveCommand struct{}
+type serveCommand struct {
+	fixtures *mcp.Fixtures // of the conformance suite; there are none but in a test binary
+}
 
 // Run serves until ctx ends.
-func (serveCommand) Run(ctx context.Context, cfg *Config, io console, log *slog.Logger) error {
+func (c serveCommand) Run(ctx context.Context, cfg *Config, io console, log *slog.Logger) error {
 	tuneMemory(log)
 	p, err := open(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	defer p.close()
-	s, err := wire(cfg, p)
+	s, err := wire(cfg, p, c.fixtures)
 	if err != nil {
 		return err
 	}
@@ -68,7 +70,7 @@ type server struct {
 }
 
 // wire puts the faces on one mux.
-func wire(cfg *Config, p *product) (*server, error) {
+func wire(cfg *Config, p *product, fixtures *mcp.Fixtures) (*server, error) {
 	public, err := cfg.origin()
 	if err != nil {
 		return nil, err
@@ -89,7 +91,8 @@ func wire(cfg *Config, p *product) (*server, error) {
 	})
 	runner := kit.NewRunner(kit.RunnerConfig{Store: p.store, Audit: p.audit, Log: p.log})
 	tools := mcp.New(mcp.Config{
-		Auth: p.auth, Tools: p.tools, Runner: runner, Secrets: p.secrets, Version: version, Resource: p.resources[0].URL, RatePerMinute: cfg.RatePerMinute, Log: p.log,
+		Auth: p.auth, Tools: p.tools, Runner: runner, Secrets: p.secrets, Version: version, Resource: p.resources[0].URL,
+		RatePerMinute: cfg.RatePerMinute, Fixtures: fixtures, Log: p.log,
 	})
 	pages, err := consentui.New(consentui.Config{
 		Issuer: public, Accounts: p.accounts, Auth: p.auth, OAuth: issuer, Audit: p.audit, Tools: p.tools, Log: p.log, Version: version,

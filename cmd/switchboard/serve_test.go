@@ -225,7 +225,7 @@ func TestAServerWhoseListenerFailsEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.close()
-	s, err := wire(&cli.Config, p)
+	s, err := wire(&cli.Config, p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-//go:build e2e || interop
+//go:build e2e || interop || conformance
 
 package e2e
 
@@ -341,6 +341,34 @@ func (s *server) raw(t *testing.T, token, body, revision string) answer {
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	return do(t, http.DefaultClient, req)
+}
+
+var revisions = []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"}
+
+// message is a request of a revision; the modern one says in the body what it says in the headers.
+func message(revision, method string, params map[string]any) string {
+	if revision == "2026-07-28" {
+		params["_meta"] = map[string]any{
+			"io.modelcontextprotocol/protocolVersion": revision, "io.modelcontextprotocol/clientCapabilities": map[string]any{},
+			"io.modelcontextprotocol/clientInfo": map[string]any{"name": "e2e", "version": "1"},
+		}
+	}
+	b, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 7, "method": method, "params": params})
+	return string(b)
+}
+
+func (s *server) speak(t *testing.T, token, revision, method, name string, params map[string]any) answer {
+	t.Helper()
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/mcp", strings.NewReader(message(revision, method, params)))
+	for k, v := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + token,
+		"MCP-Protocol-Version": revision, "Mcp-Method": method, "Mcp-Name": name,
+	} {
+		if v != "" {
+			req.Header.Set(k, v)
+		}
 	}
 	return do(t, http.DefaultClient, req)
 }

@@ -28,7 +28,6 @@ type bench struct {
 	s    *server
 	row  *row
 	db   *store.Store
-	node string // the program
 	home string // a folder for what the client keeps
 	cimd string // the client's metadata document, when it has one
 
@@ -46,7 +45,7 @@ type ask struct {
 func newBench(t *testing.T, dialect string, r *row) *bench {
 	t.Helper()
 	env := append([]string{"SWITCHBOARD_RATE_PER_MINUTE=0"}, r.client.env...)
-	b := &bench{t: t, row: r, node: findNode(t), home: t.TempDir(), asks: make(chan ask)}
+	b := &bench{t: t, row: r, home: t.TempDir(), asks: make(chan ask)}
 	if r.client.document {
 		v := newVendor(t)
 		b.cimd = v.publish("/client.json", "Documented", redirect)

@@ -6,31 +6,9 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"testing"
 
 	"switchboard/internal/trial"
 )
-
-// nodeCommand runs a file of interop with Node, in an environment that holds nothing of this machine.
-func nodeCommand(b *bench, file string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(b.t.Context(), b.node, append([]string{filepath.FromSlash(file)}, args...)...)
-	cmd.Dir = "interop"
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "NO_COLOR=1"}
-	return cmd
-}
-
-// findNode reads what .ci/test found.
-func findNode(t *testing.T) string {
-	t.Helper()
-	path := os.Getenv("NODE")
-	if path == "" {
-		t.Fatal("NODE is not set: run `make interop`")
-	}
-	return path
-}
 
 // said is a line that a script prints; interop/talk.mjs is the other end.
 type said struct {
@@ -42,7 +20,7 @@ type said struct {
 func runScript(file, method string) func(*bench) {
 	return func(b *bench) {
 		setup, _ := json.Marshal(map[string]string{"issuer": b.s.url, "resource": b.s.url + "/mcp", "auth": method, "clientMetadataUrl": b.cimd})
-		cmd := nodeCommand(b, file, string(setup))
+		cmd := nodeCommand(b.t, b.home, file, string(setup))
 		var trouble trial.Journal
 		cmd.Stderr = &trouble
 		stdin, err := cmd.StdinPipe()

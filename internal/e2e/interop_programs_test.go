@@ -70,7 +70,7 @@ func sara() map[string]any { return map[string]any{"phone": "+14155550123", "nam
 // tryMCPRemote talks to mcp-remote as a desktop app does, through its standard input and output.
 func tryMCPRemote(b *bench) {
 	w := newWatcher(b)
-	cmd := asApp(nodeCommand(b, "node_modules/mcp-remote/dist/proxy.js", b.s.url+"/mcp", freePort(b.t)), w, "MCP_REMOTE_CONFIG_DIR="+b.home)
+	cmd := asApp(nodeCommand(b.t, b.home, "node_modules/mcp-remote/dist/proxy.js", b.s.url+"/mcp", freePort(b.t)), w, "MCP_REMOTE_CONFIG_DIR="+b.home)
 	var session *sdk.ClientSession
 	b.must("starting mcp-remote", func() (err error) {
 		client := sdk.NewClient(&sdk.Implementation{Name: "interop", Version: "1"}, nil)
@@ -151,7 +151,7 @@ func tryInspector(b *bench) {
 	run := func(more ...string) error {
 		w := newWatcher(b)
 		args := append([]string{"--cli", "--config", servers, "--server", "switchboard", "--callback-url", callback, "--format", "json"}, more...)
-		cmd := asApp(nodeCommand(b, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js", args...), w,
+		cmd := asApp(nodeCommand(b.t, b.home, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js", args...), w,
 			"MCP_STORAGE_DIR="+b.home, "MCP_INSPECTOR_SECRET_STORE=file", "MCP_AUTO_OPEN_ENABLED=true")
 		cmd.Stdin = strings.NewReader("y\n") // to "Proceed with step-up authorization?"
 		out, err := cmd.Output()

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"net/http"
 	"regexp"
 	"slices"
@@ -64,6 +63,42 @@ func TestAPlainScriptConnectsStepsUpRefreshesAndIsRevoked(t *testing.T) {
 	})
 }
 
+// Clients ask for exactly the scopes that a challenge names and then have no others. One that named only what is missing
+// would send them from one permission to the other and back for ever.
+func TestSteppingUpToEveryToolAsksOnceForEachPermissionAndLosesNothing(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		s.user(t, owner, orgName, "owner")
+		p := newScript(t, s, owner)
+		client := s.register(t, "Climber", redirect)
+		now := p.connect(client, "org:read")
+		listed := s.call(t, now.access, "tools/list", map[string]any{})
+		names := regexp.MustCompile(`"name":"([a-z_]+)"`).FindAllStringSubmatch(listed.body, -1)
+		asked := 0
+		for _, name := range names {
+			a, _ := s.tool(t, now.access, name[1], map[string]any{})
+			if a.status == http.StatusForbidden {
+				challenge := regexp.MustCompile(`scope="([^"]*)"`).FindStringSubmatch(a.header.Get("WWW-Authenticate"))
+				asked++
+				if now = p.connect(client, challenge[1]); now.scope != challenge[1] {
+					t.Errorf("%s: asked for %q, got %q", name[1], challenge[1], now.scope)
+				}
+				a, _ = s.tool(t, now.access, name[1], map[string]any{})
+			}
+			if a.status != http.StatusOK || a.header.Get("WWW-Authenticate") != "" {
+				t.Errorf("%s: %d %s", name[1], a.status, a.header.Get("WWW-Authenticate"))
+			}
+		}
+		for _, name := range names {
+			if a, _ := s.tool(t, now.access, name[1], map[string]any{}); a.status != http.StatusOK {
+				t.Errorf("%s afterwards: %d %s", name[1], a.status, a.header.Get("WWW-Authenticate"))
+			}
+		}
+		if permissions := len(strings.Fields(now.scope)); asked != permissions-1 || asked < 2 {
+			t.Errorf("%d challenges on the way to %q", asked, now.scope)
+		}
+	}, "SWITCHBOARD_RATE_PER_MINUTE=0")
+}
+
 // refreshTogether refreshes one token n times at once; everybody gets the same pair.
 func refreshTogether(t *testing.T, s *server, client, token string, n int) tokens {
 	t.Helper()
@@ -116,34 +151,6 @@ func TestReuseAfterTheWindowRevokesTheConnection(t *testing.T) {
 			t.Fatalf("the connection lives: %d", a.status)
 		}
 	}, "SWITCHBOARD_REFRESH_GRACE=0s")
-}
-
-var revisions = []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"}
-
-// message is a request of a revision; the modern one says in the body what it says in the headers.
-func message(revision, method string, params map[string]any) string {
-	if revision == "2026-07-28" {
-		params["_meta"] = map[string]any{
-			"io.modelcontextprotocol/protocolVersion": revision, "io.modelcontextprotocol/clientCapabilities": map[string]any{},
-			"io.modelcontextprotocol/clientInfo": map[string]any{"name": "e2e", "version": "1"},
-		}
-	}
-	b, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 7, "method": method, "params": params})
-	return string(b)
-}
-
-func (s *server) speak(t *testing.T, token, revision, method, name string, params map[string]any) answer {
-	t.Helper()
-	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/mcp", strings.NewReader(message(revision, method, params)))
-	for k, v := range map[string]string{
-		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + token,
-		"MCP-Protocol-Version": revision, "Mcp-Method": method, "Mcp-Name": name,
-	} {
-		if v != "" {
-			req.Header.Set(k, v)
-		}
-	}
-	return do(t, http.DefaultClient, req)
 }
 
 func TestAKeyWorksOnEveryRevisionAndIsDeadOnceRevoked(t *testing.T) {

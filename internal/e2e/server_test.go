@@ -1,4 +1,4 @@
-//go:build e2e || interop
+//go:build e2e || interop || conformance
 
 package e2e
 
@@ -34,12 +34,13 @@ const (
 
 // server is a running binary in a folder of its own.
 type server struct {
-	url    string
-	dir    string
-	env    []string
-	cmd    *exec.Cmd
-	logs   *trial.Journal
-	exited chan struct{}
+	program string
+	url     string
+	dir     string
+	env     []string
+	cmd     *exec.Cmd
+	logs    *trial.Journal
+	exited  chan struct{}
 }
 
 // onBoth runs a test on both databases.
@@ -52,7 +53,17 @@ func onBoth(t *testing.T, test func(t *testing.T, s *server), env ...string) {
 // start runs a server on a fresh database.
 func start(t *testing.T, dialect string, env ...string) *server {
 	t.Helper()
-	s := &server{dir: t.TempDir()}
+	return startProgram(t, binary, dialect, env...)
+}
+
+// startProgram is start for another build of the server.
+func startProgram(t *testing.T, program, dialect string, env ...string) *server {
+	t.Helper()
+	path, err := filepath.Abs(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{program: path, dir: t.TempDir()}
 	port := freePort(t)
 	s.url = "http://localhost:" + port
 	s.env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "SWITCHBOARD_ADDR=localhost:" + port}, env...)
@@ -67,17 +78,13 @@ func start(t *testing.T, dialect string, env ...string) *server {
 // launch starts the binary and waits until it is ready.
 func (s *server) launch(t *testing.T) {
 	t.Helper()
-	bin, err := filepath.Abs(binary)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if s.logs == nil {
 		s.logs = &trial.Journal{}
 	}
-	s.cmd = exec.Command(bin)
+	s.cmd = exec.Command(s.program)
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.env, s.logs, s.logs
 	if err := s.cmd.Start(); err != nil {
-		t.Fatalf("starting %s: %v (run `make build` first)", binary, err)
+		t.Fatalf("starting %s: %v (run `make build` first)", s.program, err)
 	}
 	s.exited = make(chan struct{})
 	go func() { _ = s.cmd.Wait(); close(s.exited) }()
@@ -117,8 +124,7 @@ func (s *server) kill() {
 // command runs another command of the binary beside the server and returns what it printed.
 func (s *server) command(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
-	bin, _ := filepath.Abs(binary)
-	cmd := exec.CommandContext(t.Context(), bin, args...)
+	cmd := exec.CommandContext(t.Context(), s.program, args...)
 	cmd.Dir, cmd.Env, cmd.Stdin = s.dir, s.env, strings.NewReader(stdin)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -192,4 +198,13 @@ func freePort(t *testing.T) string {
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return port
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }

@@ -21,6 +21,7 @@ var meanings = []struct {
 	{ConfirmationRequired, "Nothing was done yet. Tell the user what would happen, and call again with `confirm: true` when they agree."},
 	{Declined, "The person was asked by their client and said no. Nothing was done. Do not call again unless they ask for it."},
 	{IdempotencyConflict, "The idempotency key was used with other arguments, or its first call has no known outcome."},
+	{ResultTooLarge, "The result is larger than hosts take. Ask for less, as the message says; where one entry bars a list, `details.nextCursor` leads past it."},
 	{Timeout, "The tool did not answer in time. Look whether it took effect before you call it again."},
 	{Unauthorized, "The token or key is missing, unknown, expired or revoked. The `WWW-Authenticate` header says where to sign in."},
 	{InsufficientScope, "The connection was not given the permission. The `WWW-Authenticate` header names all that is needed: sign in again with it."},

@@ -18,6 +18,7 @@ const (
 	ConfirmationRequired Code = "confirmation_required"
 	Declined             Code = "declined"
 	IdempotencyConflict  Code = "idempotency_conflict"
+	ResultTooLarge       Code = "result_too_large"
 	Timeout              Code = "timeout"
 	Unauthorized         Code = "unauthorized"
 	InsufficientScope    Code = "insufficient_scope"

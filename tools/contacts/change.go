@@ -17,7 +17,7 @@ type Upsert struct {
 	Phone      kit.Phone               `json:"phone" doc:"Phone number in E.164 form. It says which contact: a new one is made when nobody has it yet."`
 	Name       kit.Optional[string]    `json:"name" max:"120" doc:"Full name; null clears it."`
 	Email      kit.Optional[kit.Email] `json:"email" doc:"E-mail address; null clears it."`
-	Attributes map[string]string       `json:"attributes,omitzero" keys:"max=64" values:"max=500" doc:"Short facts by name, such as plan: pro, added to those that are known. Set one to \"\" to clear it. Agents read and change them during calls."`
+	Attributes map[string]string       `json:"attributes,omitzero" keys:"max=64" values:"max=500" doc:"Short facts by name, such as plan: pro, added to those that are known; a contact holds up to 100 of them and 10 kB. Set one to \"\" to clear it. Agents read and change them during calls."`
 	Tags       []string                `json:"tags,omitzero" max:"50" items:"min=1 max=64" doc:"All tags of the contact, in place of those it has."`
 	Notes      *string                 `json:"notes" max:"4000" doc:"Notes for people; agents never say them."`
 	DoNotCall  *bool                   `json:"doNotCall" doc:"true: nobody may call this contact."`

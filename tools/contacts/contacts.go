@@ -9,6 +9,7 @@ package contacts
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"switchboard/internal/fault"
@@ -50,8 +51,12 @@ func (tag) TableName() string { return "contact_tags" }
 // Attributes is short facts by name, kept as JSON in a text column. In a row it is never nil.
 type Attributes map[string]string
 
-// maxAttributes bounds what every call to an agent carries along.
-const maxAttributes = 100
+// maxAttributes and maxAttributesSize bound what every call to an agent carries along. With the bounds of the other
+// fields they also keep every contact small enough to be read and listed, whatever signs it is made of.
+const (
+	maxAttributes     = 100
+	maxAttributesSize = 10_000 // bytes as JSON, with signs of HTML escaped as they are sent
+)
 
 // merge sets the given facts and clears those that are given as "".
 func (a Attributes) merge(changes map[string]string) error {
@@ -64,6 +69,14 @@ func (a Attributes) merge(changes map[string]string) error {
 	}
 	if len(a) > maxAttributes {
 		return fault.New(fault.InvalidRequest, "attributes: a contact holds at most %d. Clear some by setting them to \"\".", maxAttributes).
+			With("field", "attributes")
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		return fmt.Errorf("measuring attributes: %w", err)
+	}
+	if size := len(text); size > maxAttributesSize {
+		return fault.New(fault.InvalidRequest, "attributes: all of them together may have %d bytes as JSON. Clear some by setting them to \"\".", maxAttributesSize).
 			With("field", "attributes")
 	}
 	return nil

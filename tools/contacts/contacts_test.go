@@ -112,6 +112,21 @@ func TestAttributesAreBounded(t *testing.T) {
 		t.Errorf("101 attributes: %v", err)
 	}
 	upsert(t, s, ctx, contacts.Upsert{Phone: sara, Attributes: map[string]string{"k0": "", "one more": "v"}})
+
+	large := map[string]string{}
+	for i := range 19 {
+		large[fmt.Sprintf("k%02d", i)] = strings.Repeat("v", 500)
+	}
+	upsert(t, s, ctx, contacts.Upsert{Phone: "+14155550124", Attributes: large})
+	_, err = s.Upsert(ctx, contacts.Upsert{Phone: "+14155550124", Attributes: map[string]string{"one more": strings.Repeat("v", 500)}})
+	if !fault.Is(err, fault.InvalidRequest) || !strings.Contains(err.Error(), "attributes: ") {
+		t.Errorf("more than 10 kB: %v", err)
+	}
+	_, err = s.Upsert(ctx, contacts.Upsert{Phone: "+14155550125", Attributes: map[string]string{"a": strings.Repeat("<", 500), "b": strings.Repeat("<", 500),
+		"c": strings.Repeat("<", 500), "d": strings.Repeat("<", 500)}})
+	if !fault.Is(err, fault.InvalidRequest) {
+		t.Errorf("2 000 signs that are sent as six bytes each: %v", err)
+	}
 }
 
 func TestSearchFindsNamesAddressesAndBeginningsOfNumbers(t *testing.T) {

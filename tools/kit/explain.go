@@ -3,6 +3,7 @@ package kit
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -35,13 +36,13 @@ func (in *input) explain(v *validator.ValidationError) *fault.Error {
 	if _, names := first.ErrorKind.(*kind.PropertyNames); names {
 		at = in.stated(first.SchemaURL)
 	}
-	node := in.node(at)
+	node := in.part(first.SchemaURL)
 	switch k := first.ErrorKind.(type) {
 	case *kind.AdditionalProperties:
 		return in.unknown(at, node, slices.Min(k.Properties))
 	case *kind.Required:
 		missing := k.Missing[0]
-		for _, known := range node.PropertyOrder {
+		for _, known := range names(node) {
 			if slices.Contains(k.Missing, known) {
 				missing = known
 				break
@@ -61,18 +62,9 @@ func leaves(v *validator.ValidationError) []*validator.ValidationError {
 	switch v.ErrorKind.(type) {
 	case *kind.PropertyNames:
 		return []*validator.ValidationError{v}
-	case *kind.AnyOf, *kind.OneOf:
-		// Of alternatives, the one that came further is what was meant; none of them means the value is neither.
-		var deeper []*validator.ValidationError
-		for _, cause := range v.Causes {
-			for _, leaf := range leaves(cause) {
-				if len(leaf.InstanceLocation) > len(v.InstanceLocation) {
-					deeper = append(deeper, leaf)
-				}
-			}
-		}
-		if len(deeper) > 0 {
-			return deeper
+	case *kind.AnyOf:
+		if found := meant(v); found != nil {
+			return found
 		}
 		return []*validator.ValidationError{v}
 	}
@@ -86,13 +78,80 @@ func leaves(v *validator.ValidationError) []*validator.ValidationError {
 	return out
 }
 
+// meant is what is wrong with the alternative that was meant: the one whose kind of value came, with the word in it
+// that tells it from the others. It is nil where no single alternative was, or where its only fault is the value as a
+// whole: then the value is none of them.
+func meant(v *validator.ValidationError) (found []*validator.ValidationError) {
+	for _, alternative := range v.Causes {
+		wrong, other := leaves(alternative), false
+		whole := len(wrong) > 0
+		for _, leaf := range wrong {
+			here := len(leaf.InstanceLocation) == len(v.InstanceLocation)
+			switch k := leaf.ErrorKind.(type) {
+			case *kind.Type:
+				other = other || here
+			case *kind.Enum:
+				other = other || len(k.Want) == 1
+			case *kind.Const:
+				other = true
+			case *kind.Required, *kind.AdditionalProperties, *kind.PropertyNames:
+				here = false
+			}
+			whole = whole && here
+		}
+		if other || whole {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = wrong
+	}
+	return found
+}
+
+// part is the part of the schema that an error of the validator points at.
+func (in *input) part(url string) *jsonschema.Schema {
+	_, pointer, _ := strings.Cut(url, "#")
+	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	s := in.root
+	for i := 0; i < len(tokens) && s != nil; i++ {
+		switch tokens[i] {
+		case "properties":
+			i++
+			s = s.Properties[tokens[i]]
+		case "anyOf":
+			i++
+			n, err := strconv.Atoi(tokens[i])
+			if err != nil || n >= len(s.AnyOf) {
+				return &jsonschema.Schema{}
+			}
+			s = s.AnyOf[n]
+		case "items":
+			s = s.Items
+		case "additionalProperties":
+			s = s.AdditionalProperties
+		}
+	}
+	if s == nil {
+		return &jsonschema.Schema{}
+	}
+	return s
+}
+
+// names are the arguments that an object has, in the order of its fields where they are known.
+func names(s *jsonschema.Schema) []string {
+	if len(s.PropertyOrder) > 0 {
+		return s.PropertyOrder
+	}
+	return slices.Sorted(maps.Keys(s.Properties))
+}
+
 // node finds the schema of a place in the arguments. Where the schema does not say, it is the empty one.
 func (in *input) node(path []string) *jsonschema.Schema {
 	s := in.root
 	for _, key := range path {
-		if len(s.AnyOf) > 0 {
-			s = s.AnyOf[0]
-		}
+		s = holding(s, key)
 		switch p := s.Properties[key]; {
 		case p != nil:
 			s = p
@@ -105,6 +164,19 @@ func (in *input) node(path []string) *jsonschema.Schema {
 		}
 	}
 	return s
+}
+
+// holding is the alternative of a schema that knows a key, the first where none does.
+func holding(s *jsonschema.Schema, key string) *jsonschema.Schema {
+	if len(s.AnyOf) == 0 {
+		return s
+	}
+	for _, alternative := range s.AnyOf {
+		if alternative.Properties[key] != nil {
+			return alternative
+		}
+	}
+	return s.AnyOf[0]
 }
 
 // stated is where in the arguments a part of the schema applies. The validator reports a wrong place for the names in
@@ -132,10 +204,7 @@ func (in *input) stated(url string) []string {
 func (in *input) place(path []string) string {
 	var b strings.Builder
 	for i, key := range path {
-		parent := in.node(path[:i])
-		if len(parent.AnyOf) > 0 {
-			parent = parent.AnyOf[0]
-		}
+		parent := holding(in.node(path[:i]), key)
 		switch {
 		case parent.Type == "array":
 			n, err := strconv.Atoi(key)
@@ -164,10 +233,11 @@ func (in *input) unknown(at []string, node *jsonschema.Schema, name string) *fau
 	if plain.MatchString(name) {
 		subject = "`" + name + "`"
 	}
-	hint := "it takes " + list(node.PropertyOrder, "and")
-	if near := nearest(name, node.PropertyOrder); near != "" {
+	known := names(node)
+	hint := "it takes " + list(known, "and")
+	if near := nearest(name, known); near != "" {
 		hint = "did you mean `" + near + "`?"
-	} else if len(node.PropertyOrder) == 0 {
+	} else if len(known) == 0 {
 		hint = "it takes none"
 	}
 	return invalid(cmp.Or(in.place(at), "arguments"), subject+" is not known; "+hint)
@@ -193,6 +263,9 @@ func (in *input) expects(s *jsonschema.Schema) string {
 		for _, v := range s.Enum {
 			words = append(words, fmt.Sprint(v))
 		}
+		if len(words) == 1 {
+			return list(words, "or")
+		}
 		return "one of " + list(words, "or")
 	}
 	switch s.Type {
@@ -207,8 +280,8 @@ func (in *input) expects(s *jsonschema.Schema) string {
 	case "array":
 		return "a list" + size(s.MinItems, s.MaxItems, "item")
 	case "object":
-		if len(s.PropertyOrder) > 0 {
-			return "an object with " + list(s.PropertyOrder, "and")
+		if known := names(s); len(known) > 0 {
+			return "an object with " + list(known, "and")
 		}
 		return "an object" + size(s.MinProperties, s.MaxProperties, "name")
 	case "string":

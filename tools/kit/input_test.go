@@ -25,7 +25,7 @@ type order struct {
 	After  *time.Time        `json:"after" doc:"Not before."`
 	Rows   []window          `json:"rows,omitzero" max:"2" doc:"Several."`
 	Words  []string          `json:"words" default:"[\"a\",\"b\"]" doc:"Words."`
-	Any    any               `json:"any,omitzero" doc:"Anything."`
+	Any    map[string]any    `json:"any,omitzero" doc:"Anything."`
 	Choice choice            `json:"choice,omitzero" doc:"One of two."`
 	Page
 }
@@ -41,6 +41,13 @@ func (choice) JSONSchema() *jsonschema.Schema {
 	word := any("word")
 	return &jsonschema.Schema{Type: "object", Required: []string{"name"}, AdditionalProperties: closed(),
 		Properties: map[string]*jsonschema.Schema{"name": {Type: "string", Const: &word, Description: "Its name."}}}
+}
+
+// ajar describes an object that takes more than it names.
+type ajar struct{}
+
+func (ajar) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{"a": {Type: "string"}}}}
 }
 
 func orderInput(t *testing.T) *input {
@@ -73,7 +80,7 @@ func TestTheSchemaIsTheStruct(t *testing.T) {
 		"after":  same(`{"type":"string","description":"Not before.","format":"date-time"}`),
 		"rows":   same(`{"type":"array","description":"Several.","maxItems":2,"items":` + window + `}}`),
 		"words":  same(`{"type":"array","description":"Words.","default":["a","b"],"items":{"type":"string"}}`),
-		"any":    same(`{"description":"Anything."}`),
+		"any":    same(`{"type":"object","description":"Anything.","additionalProperties":true}`),
 		"choice": {`{"type":"object","description":"One of two.","required":["name"],"additionalProperties":false,"properties":{"name":{"type":"string","description":"Its name.","const":"word"}}}`,
 			`{"type":"object","description":"One of two.","required":["name"],"additionalProperties":false,"properties":{"name":{"type":"string","description":"Its name.","enum":["word"]}}}`},
 		"limit":   same(`{"type":"integer","description":"How many to return at most, 1 to 100. Large ones make a page end earlier.","default":25,"minimum":1,"maximum":100}`),
@@ -215,7 +222,7 @@ func TestARefusalIsOneSentenceThatNamesTheField(t *testing.T) {
 		``:        "phone: is required: a phone number such as +14155550123.",
 		`null`:    "phone: is required: a phone number such as +14155550123.",
 
-		`{"phone":"+1","limit":"10"}`:                       "limit: must be a whole number from 1 to 100, not text.",
+		`{"phone":"+1","limit":"ten"}`:                      "limit: must be a whole number from 1 to 100, not text.",
 		`{"phone":"+1","limit":0}`:                          "limit: must be a whole number from 1 to 100.",
 		`{"phone":"+1","limit":1e9}`:                        "limit: must be a whole number from 1 to 100.",
 		`{"phone":"+1","limit":1.5}`:                        "limit: must be a whole number from 1 to 100, not a number.",
@@ -233,14 +240,14 @@ func TestARefusalIsOneSentenceThatNamesTheField(t *testing.T) {
 		`{"phone":"+1","note":"a\u0000b"}`:                  "note: must not contain the character U+0000.",
 		`{"phone":"+1","any":{"x\u0000":1}}`:                "any: must not contain the character U+0000.",
 		`{"phone":"+1","kind":"Small"}`:                     "kind: must be one of `small` or `large`.",
-		`{"phone":"+1","tags":"[\"a\"]"}`:                   "tags: must be a list of at most 3 items, not text.",
+		`{"phone":"+1","tags":"[\"a\",5]"}`:                 "tags[1]: must be text of 1 to 4 characters, not a number.",
 		`{"phone":"+1","tags":["a",""]}`:                    "tags[1]: must be text of 1 to 4 characters.",
 		`{"phone":"+1","tags":["a","b","c","d"]}`:           "tags: must be a list of at most 3 items.",
 		`{"phone":"+1","tags":null}`:                        "tags: must be a list of at most 3 items, not null.",
 		`{"phone":"+1","facts":{"secret":"x"}}`:             "facts: each name in it must be text of at most 3 characters.",
 		`{"phone":"+1","facts":{"abc":"secret"}}`:           "facts.abc: must be text of at most 5 characters.",
 		`{"phone":"+1","facts":{"+49":"secret"}}`:           "facts: must be text of at most 5 characters.",
-		`{"phone":"+1","facts":"{}"}`:                       "facts: must be an object, not text.",
+		`{"phone":"+1","facts":"{}{}"}`:                     "facts: must be an object, not text.",
 		`{"phone":"+1","window":{}}`:                        "window.days: is required: a list of at least 1 item.",
 		`{"phone":"+1","window":{"days":[7]}}`:              "window.days[0]: must be a whole number from 0 to 6.",
 		`{"phone":"+1","window":{"days":[1],"dais":1}}`:     "window: `dais` is not known; did you mean `days`?",
@@ -314,6 +321,30 @@ func TestAnInputThatBreaksARuleMakesNoSchema(t *testing.T) {
 		A []chan int `json:"a" doc:"x"`
 	}](false)
 	check("a channel", err, "no argument can be")
+	_, err = newInput[struct {
+		A any `json:"a" doc:"x"`
+	}](false)
+	check("anything", err, "no argument can be")
+	_, err = newInput[struct {
+		A json.RawMessage `json:"a" doc:"x"`
+	}](false)
+	check("any JSON", err, "can be anything")
+	_, err = newInput[struct {
+		A ajar `json:"a" doc:"x"`
+	}](false)
+	check("an object that is not closed", err, "not closed")
+	_, err = newInput[struct {
+		A []any `json:"a" doc:"x"`
+	}](false)
+	check("a list of anything", err, "no argument can be")
+	_, err = newInput[struct {
+		A int `json:"a" enum:"1,two" doc:"x"`
+	}](false)
+	check("a word among numbers", err, "two")
+	_, err = newInput[struct {
+		A float64 `json:"a" enum:"1.5" doc:"x"`
+	}](false)
+	check("an enum of fractions", err, "whole numbers")
 	_, err = newInput[struct {
 		Confirm bool `json:"confirm" doc:"x"`
 	}](false)

@@ -13,6 +13,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strings"
 	"time"
@@ -155,15 +156,37 @@ func New[In, Out any](spec Spec, handler func(context.Context, In) (Out, error),
 		err := json.Unmarshal(canonical, &in)
 		return in, err
 	}
-	t.handle = func(ctx context.Context, in any) (any, error) { return handler(ctx, in.(In)) }
-	var err error
-	if t.input, err = newInput[In](t.Confirms()); err == nil {
+	t.handle = func(ctx context.Context, in any) (any, error) {
+		out, err := handler(ctx, in.(In))
+		if v := reflect.ValueOf(out); err == nil && v.Kind() == reflect.Pointer && v.IsNil() {
+			return nil, fmt.Errorf("%s returned neither a result nor an error", spec.Name)
+		}
+		return out, err
+	}
+	err := checkResult(reflect.TypeFor[Out]())
+	if err == nil {
+		t.input, err = newInput[In](t.Confirms())
+	}
+	if err == nil {
 		err = t.check()
 	}
 	if err != nil {
 		panic(fmt.Sprintf("tool %q: %v", spec.Name, err))
 	}
 	return t
+}
+
+// checkResult holds the type of a result to what clients of every revision take: an object. Before 2026-07-28 a value
+// could be nothing else.
+func checkResult(t reflect.Type) error {
+	value := t
+	if value.Kind() == reflect.Pointer {
+		value = value.Elem()
+	}
+	if value.Kind() != reflect.Struct && value.Kind() != reflect.Map || reflect.PointerTo(value).Implements(reflect.TypeFor[json.Marshaler]()) {
+		return fmt.Errorf("its result must be a struct or a map that does not write its own JSON, not %s", t)
+	}
+	return nil
 }
 
 var nameRule = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)

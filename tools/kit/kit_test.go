@@ -2,11 +2,14 @@ package kit_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"switchboard/internal/fault"
 	"switchboard/internal/scope"
 	"switchboard/tools/kit"
 )
@@ -77,6 +80,42 @@ func TestARegistryListsByNameAndRefusesTwins(t *testing.T) {
 		}
 	}()
 	kit.NewRegistry(kit.Area{Name: "x", Tools: []kit.Tool{b.noter(), b.noter()}})
+}
+
+func TestAResultIsAnObject(t *testing.T) {
+	declare := func(name, want string, declaration func()) {
+		defer func() {
+			if v := recover(); (v == nil) != (want == "") || v != nil && !strings.Contains(v.(string), want) {
+				t.Errorf("%s: %v, want %q", name, v, want)
+			}
+		}()
+		declaration()
+	}
+	const want = "its result must be a struct or a map"
+	declare("a struct", "", func() { kit.New(spec(), returning(noted{})) })
+	declare("a pointer to one", "", func() { kit.New(spec(), returning(&noted{})) })
+	declare("a map", "", func() { kit.New(spec(), returning(map[string]int{})) })
+	declare("a list", want, func() { kit.New(spec(), returning([]noted{})) })
+	declare("a text", want, func() { kit.New(spec(), returning("x")) })
+	declare("anything", want, func() { kit.New(spec(), returning[any](noted{})) })
+	declare("raw JSON", want, func() { kit.New(spec(), returning(json.RawMessage(`{}`))) })
+	declare("what writes itself", want, func() { kit.New(spec(), returning(time.Time{})) })
+
+	b := newBench(t)
+	if got, err := b.runner.Call(b.admin, kit.New(spec(), returning[*noted](nil)), json.RawMessage(`{"text":"a"}`)); !fault.Is(err, fault.Internal) {
+		t.Errorf("neither a result nor an error: %s, %v", got.Value, err)
+	}
+	if !strings.Contains(b.logged.String(), "note_it returned neither a result nor an error") {
+		t.Error(b.logged.String())
+	}
+	got, err := b.runner.Call(b.admin, kit.New(spec(), returning[map[string]int](nil)), json.RawMessage(`{"text":"a"}`))
+	if err != nil || string(got.Value) != `{}` {
+		t.Errorf("a map that was never made: %s, %v", got.Value, err)
+	}
+}
+
+func returning[Out any](out Out) func(context.Context, note) (Out, error) {
+	return func(context.Context, note) (Out, error) { return out, nil }
 }
 
 func TestAToolsetHoldsItsToolsAndThoseThatAreInEach(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -31,9 +30,9 @@ type Position struct {
 	ID string
 }
 
-// maxPage is how many bytes a page may have before it ends early. Hosts refuse results that are too large as a whole,
-// and 25 rows can be short or long.
-const maxPage = 50_000
+// maxPage is how many bytes the rows of a page may take as they are sent before it ends early: 25 rows can be short or
+// long. What is left of MaxResult is for what a list says beside its rows.
+const maxPage = MaxResult - Envelope - 3_000
 
 // Listing is how a tool lists rows, newest first by their columns created_at and id.
 type Listing[Row any] struct {
@@ -42,7 +41,9 @@ type Listing[Row any] struct {
 	Complete func(context.Context, []Row) error // reads what belongs to rows and is in other tables; may be nil
 }
 
-// Read reads one page of q and the cursor of the next one, "" at the end.
+// Read reads one page of q and the cursor of the next one, "" at the end. A page has one row at least: a row that is too
+// large for a page beside its own copy as text is sent with that copy cut, as a face does with any such value, and one
+// that is too large without it is an error with the cursor that leads past it, so that no row bars the way to the others.
 func (l Listing[Row]) Read(ctx context.Context, q *gorm.DB, p Page) (rows []Row, next string, err error) {
 	if p.Cursor != "" {
 		after, err := parseCursor(ctx, l.Tool, p.Cursor)
@@ -60,25 +61,47 @@ func (l Listing[Row]) Read(ctx context.Context, q *gorm.DB, p Page) (rows []Row,
 			return nil, "", err
 		}
 	}
-	if kept, err = fitting(rows[:kept]); err != nil || kept == len(rows) {
-		return rows, "", err
+	fit, err := fitting(rows[:kept])
+	if err != nil {
+		return nil, "", err
 	}
-	return rows[:kept], cursor(ctx, l.Tool, l.Position(rows[kept-1])), nil
+	if fit == 0 && kept > 0 {
+		return nil, "", l.tooLarge(ctx, l.Position(rows[0]), len(rows) > 1)
+	}
+	if fit == len(rows) {
+		return rows, "", nil
+	}
+	return rows[:fit], cursor(ctx, l.Tool, l.Position(rows[fit-1])), nil
 }
 
-// fitting is how many rows go on one page, one at least.
+// fitting is how many rows go on one page: none when the first is too large even without its copy as text.
 func fitting[Row any](rows []Row) (int, error) {
 	size := 0
 	for i, row := range rows {
-		b, err := json.Marshal(row)
+		b, err := encode(row)
 		if err != nil {
 			return 0, fmt.Errorf("measuring a page: %w", err)
 		}
-		if size += len(b); size > maxPage && i > 0 {
-			return i, nil
+		alone, asText := Size(b)
+		if size += alone + asText + 2; size <= maxPage {
+			continue
 		}
+		if i == 0 && alone <= maxPage {
+			return 1, nil
+		}
+		return i, nil
 	}
 	return len(rows), nil
+}
+
+// tooLarge is the answer where the first row of a page cannot be sent at all.
+func (l Listing[Row]) tooLarge(ctx context.Context, p Position, more bool) error {
+	f := fault.New(fault.ResultTooLarge, "The next entry, %s, is too large for a list, and there are none after it. Read it by itself.", p.ID)
+	if more {
+		f = fault.New(fault.ResultTooLarge, "The next entry, %s, is too large for a list. Read it by itself; details.nextCursor goes on with the entries after it.", p.ID).
+			With("nextCursor", cursor(ctx, l.Tool, p))
+	}
+	return f.With("id", p.ID)
 }
 
 // A cursor is 8 bytes that tie it to its list and organization, and the position. It is no secret and grants

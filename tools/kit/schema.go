@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ import (
 //	min:"1" max:"100"   bounds: of a number, of a text's characters, of a list's or a map's entries
 //	pattern:"^…$"       for a text
 //	format:"email"      for a text, enforced, not only stated
-//	enum:"a,b"          for a text
+//	enum:"a,b"          for a text, a whole number or a truth value
 //	default:"25"        JSON, or the bare text for a text
 //	items:"min=1 max=64", keys:"max=64", values:"max=500"    the same rules for what a list or a map holds
 //	says:"a time of day such as 09:00"                       how a refusal names what it expects
@@ -30,8 +31,9 @@ import (
 // which may also be null; the tags are a default, and omitzero or omitempty where nothing and the zero value mean the
 // same.
 //
-// An embedded struct lends its fields. What tags cannot say, a union for example, or what many tools would have to
-// repeat, such as Phone and Email, a type says itself by being a Described.
+// An embedded struct lends its fields. What many tools would have to repeat, such as Phone and Email, a type says itself
+// by being a Described, and what is one of several things by being a Union. What a map holds may be anything (any or
+// json.RawMessage); no argument and no item of a list may, because some hosts refuse a tool that has one without a type.
 //
 // reflect walks the types here, and not the inference of the jsonschema package, because that makes slices nullable,
 // raw JSON a list of bytes and a time a text without a format, and knows no rule but the description.
@@ -45,6 +47,11 @@ type Described interface {
 type Speaking interface {
 	Says() string
 }
+
+// Union is a type that is one of several, for each of which OneOf returns a value: structs that differ in what they
+// require or in a field whose enum has one word, or values of different kinds. Which one came, its own UnmarshalJSON
+// finds out.
+type Union interface{ OneOf() []any }
 
 // Optional is an argument that may be absent, null or a value, which mean different things: leave it, clear it, set it.
 type Optional[T any] struct {
@@ -123,10 +130,7 @@ func (b *builder) field(f reflect.StructField) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	value := s
-	if len(s.AnyOf) > 0 && s.AnyOf[len(s.AnyOf)-1].Type == "null" {
-		value = s.AnyOf[0] // the rules are about the value, the words about the argument
-	}
+	value := notNull(s) // the rules are about the value, the words about the argument
 	rules := map[string]string{}
 	for _, k := range []string{"min", "max", "pattern", "format", "enum"} {
 		if v, ok := f.Tag.Lookup(k); ok {
@@ -210,6 +214,10 @@ func constrain(s *jsonschema.Schema, rules map[string]string) error {
 			if err := bound(s, k, v); err != nil {
 				return err
 			}
+		case k == "enum":
+			if err := enumerate(s, v); err != nil {
+				return err
+			}
 		case s.Type != "string":
 			return fmt.Errorf("the rule %s is for texts", k)
 		case k == "pattern":
@@ -219,13 +227,31 @@ func constrain(s *jsonschema.Schema, rules map[string]string) error {
 			s.Pattern = v
 		case k == "format":
 			s.Format = v
-		case k == "enum":
-			for word := range strings.SplitSeq(v, ",") {
-				s.Enum = append(s.Enum, word)
-			}
 		default:
 			return fmt.Errorf("unknown rule %q", k)
 		}
+	}
+	return nil
+}
+
+// enumerate sets the values that a schema allows, written side by side.
+func enumerate(s *jsonschema.Schema, words string) error {
+	for word := range strings.SplitSeq(words, ",") {
+		var v any = word
+		var err error
+		switch s.Type {
+		case "string":
+		case "integer":
+			v, err = strconv.ParseInt(word, 10, 64)
+		case "boolean":
+			v, err = strconv.ParseBool(word)
+		default:
+			err = fmt.Errorf("the rule enum is for texts, whole numbers and truth values")
+		}
+		if err != nil {
+			return err
+		}
+		s.Enum = append(s.Enum, v)
 	}
 	return nil
 }
@@ -270,17 +296,34 @@ func (b *builder) of(t reflect.Type) (*jsonschema.Schema, error) {
 	switch v := reflect.Zero(t).Interface().(type) {
 	case Described:
 		s := v.JSONSchema()
+		if open := openIn(s); open {
+			return nil, fmt.Errorf("%s describes an object that is not closed", t)
+		}
 		if speaks, ok := v.(Speaking); ok {
 			b.says[s] = speaks.Says()
 		}
 		return s, nil
 	case optional:
 		s, err := b.of(v.inner())
-		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s, {Type: "null"}}}, err
+		if err != nil || len(s.AnyOf) == 0 {
+			return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s, {Type: "null"}}}, err
+		}
+		s.AnyOf = append(s.AnyOf, &jsonschema.Schema{Type: "null"})
+		return s, nil
+	case Union:
+		s := &jsonschema.Schema{}
+		for _, alternative := range v.OneOf() {
+			one, err := b.of(reflect.TypeOf(alternative))
+			if err != nil {
+				return nil, err
+			}
+			s.AnyOf = append(s.AnyOf, one)
+		}
+		return s, nil
 	case time.Time:
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}, nil
 	case json.RawMessage:
-		return &jsonschema.Schema{}, nil
+		return nil, fmt.Errorf("only what a map holds can be anything")
 	}
 	switch t.Kind() {
 	case reflect.Bool:
@@ -291,8 +334,6 @@ func (b *builder) of(t reflect.Type) (*jsonschema.Schema, error) {
 		return &jsonschema.Schema{Type: "integer"}, nil
 	case reflect.Float64:
 		return &jsonschema.Schema{Type: "number"}, nil
-	case reflect.Interface:
-		return &jsonschema.Schema{}, nil
 	case reflect.Struct:
 		return b.object(t)
 	case reflect.Slice:
@@ -300,6 +341,9 @@ func (b *builder) of(t reflect.Type) (*jsonschema.Schema, error) {
 		return &jsonschema.Schema{Type: "array", Items: items}, err
 	case reflect.Map:
 		if t.Key().Kind() == reflect.String {
+			if e := t.Elem(); e.Kind() == reflect.Interface || e == reflect.TypeFor[json.RawMessage]() {
+				return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{}}, nil
+			}
 			values, err := b.of(t.Elem())
 			return &jsonschema.Schema{Type: "object", AdditionalProperties: values}, err
 		}
@@ -307,8 +351,32 @@ func (b *builder) of(t reflect.Type) (*jsonschema.Schema, error) {
 	return nil, fmt.Errorf("no argument can be a %s", t)
 }
 
+// openIn reports whether a schema has an object with named properties that also takes others. A name in other letters
+// would pass it unseen, and encoding/json would fold it onto the property.
+func openIn(s *jsonschema.Schema) bool {
+	if s == nil {
+		return false
+	}
+	more := s.AdditionalProperties
+	if len(s.Properties) > 0 && (more == nil || more.Not == nil) || slices.ContainsFunc(s.AnyOf, openIn) || openIn(s.Items) || openIn(more) {
+		return true
+	}
+	for _, p := range s.Properties {
+		if openIn(p) {
+			return true
+		}
+	}
+	return false
+}
+
 // portable copies a schema without what some hosts refuse a whole list of tools for: names of map keys, formats
-// other than date-time, constants, exclusive bounds, enums of anything but texts. Validation enforces those anyway.
+// other than date-time, constants, exclusive bounds, enums of anything but texts, which the description then lists.
+// Validation enforces those anyway.
+//
+// A value or null stays `anyOf` with the type null, below the root and with nothing but words beside it. Every host that
+// is known to refuse a nullable argument refuses the other ways to say it: a list of types (Gemini by way of Copilot and
+// of its own command line), `nullable` (which is OpenAPI and says nothing to JSON Schema, so that a client which checks
+// its own calls would not let null through), or a type beside the alternatives.
 func portable(s *jsonschema.Schema) *jsonschema.Schema {
 	if s == nil {
 		return nil
@@ -323,6 +391,7 @@ func portable(s *jsonschema.Schema) *jsonschema.Schema {
 	}
 	for _, v := range c.Enum {
 		if _, text := v.(string); !text {
+			c.Description = strings.TrimSpace(c.Description + " Allowed: " + words(c.Enum) + ".")
 			c.Enum = nil
 			break
 		}
@@ -339,4 +408,13 @@ func portable(s *jsonschema.Schema) *jsonschema.Schema {
 		c.AnyOf = append(c.AnyOf, portable(alternative))
 	}
 	return &c
+}
+
+// words writes allowed values as 30, 60.
+func words(values []any) string {
+	var out []string
+	for _, v := range values {
+		out = append(out, fmt.Sprint(v))
+	}
+	return strings.Join(out, ", ")
 }

@@ -25,6 +25,7 @@ import (
 type input struct {
 	root           *jsonschema.Schema
 	says           map[*jsonschema.Schema]string
+	alternatives   map[*jsonschema.Schema][]*validator.Schema // of each union
 	rules          *validator.Schema
 	full, portable json.RawMessage
 	confirms       bool
@@ -50,7 +51,10 @@ func newInput[In any](confirms bool) (*input, error) {
 			Description: "true once the user has agreed to exactly this call."}
 		root.PropertyOrder = append(root.PropertyOrder, confirmArgument)
 	}
-	in := &input{root: root, says: b.says, confirms: confirms}
+	in := &input{root: root, says: b.says, confirms: confirms, alternatives: map[*jsonschema.Schema][]*validator.Schema{}}
+	if err := alternativesOf(root, in.alternatives); err != nil {
+		return nil, err
+	}
 	if in.full, err = json.Marshal(root); err != nil {
 		return nil, err
 	}
@@ -75,8 +79,9 @@ func compile(schema []byte) (*validator.Schema, error) {
 	return c.Compile("input.json")
 }
 
-// arguments are what a client sent, checked and made canonical: defaults filled in, keys sorted, a repeated key
-// reduced to its last value, whole numbers written as digits. Two calls that mean the same have the same bytes.
+// arguments are what a client sent, checked and made canonical: texts that hold what is wanted are read, defaults
+// filled in, keys sorted, a repeated key reduced to its last value, whole numbers written as digits and others as
+// short as they go. Two calls that mean the same have the same bytes.
 type arguments struct {
 	canonical []byte // without `confirm`
 	confirmed bool
@@ -99,6 +104,9 @@ func (in *input) read(args []byte) (arguments, error) {
 		return arguments{}, invalid("", "must be a JSON object")
 	}
 	if err := in.sane(nil, tree); err != nil {
+		return arguments{}, err
+	}
+	if tree, err = in.coerce(in.root, tree, nil); err != nil {
 		return arguments{}, err
 	}
 	if err := in.rules.Validate(tree); err != nil {
@@ -169,11 +177,13 @@ func ordinary(number string) bool {
 func below(path []string, key string) []string { return append(path[:len(path):len(path)], key) }
 
 // fill adds the defaults of what is absent, in nested objects too, and writes whole numbers as digits: 1e2 is valid
-// where a whole number is asked for, and encoding/json would refuse it. Numbers stay text all the way, so that
+// where a whole number is asked for, and encoding/json would refuse it. Whole numbers stay text all the way, so that
 // 9007199254740993 arrives as itself. Each call decodes its own defaults; nothing is shared between calls.
 func (in *input) fill(s *jsonschema.Schema, v any, path []string) (any, error) {
-	if len(s.AnyOf) > 0 && v != nil && s.AnyOf[len(s.AnyOf)-1].Type == "null" {
-		return in.fill(s.AnyOf[0], v, path)
+	for i, alternative := range s.AnyOf {
+		if in.alternatives[s][i].Validate(v) == nil {
+			return in.fill(alternative, v, path)
+		}
 	}
 	var err error
 	switch v := v.(type) {
@@ -207,15 +217,23 @@ func (in *input) fill(s *jsonschema.Schema, v any, path []string) (any, error) {
 			}
 		}
 	case json.Number:
-		if s.Type == "integer" {
-			n, ok := new(big.Rat).SetString(string(v))
-			if !ok || !n.IsInt() || !n.Num().IsInt64() {
-				return nil, invalid(in.place(path), "must be "+in.expects(s))
-			}
-			return json.Number(n.Num().String()), nil
+		if s.Type == "integer" || s.Type == "number" {
+			return in.number(s, v, path)
 		}
 	}
 	return v, nil
+}
+
+// number writes a number the one way it is written in canonical arguments.
+func (in *input) number(s *jsonschema.Schema, v json.Number, path []string) (any, error) {
+	n, ok := new(big.Rat).SetString(string(v))
+	switch {
+	case ok && n.IsInt() && n.Num().IsInt64():
+		return json.Number(n.Num().String()), nil
+	case s.Type == "number":
+		return v.Float64()
+	}
+	return nil, invalid(in.place(path), "must be "+in.expects(s))
 }
 
 // invalid refuses a field in one sentence, "" being the arguments as a whole.

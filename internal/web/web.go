@@ -105,7 +105,8 @@ func (e *Edge) cleanPath(next http.Handler) http.Handler {
 			clean += "/"
 		}
 		// An escaped slash is none to a proxy that decides by the path, and one to whoever reads it decoded.
-		if r.URL.Path != clean || strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
+		// A target without a path at all, "a:b", would be told on as an address of its own.
+		if r.URL.Opaque != "" || r.URL.Path != clean || strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
 			e.refuse(w, r, http.StatusNotFound, fault.New(fault.NotFound, "There is nothing at this path. The MCP endpoint is /mcp, written without empty and dotted parts."))
 			return
 		}

@@ -2,7 +2,7 @@
 
 BIN := bin/switchboard
 
-.PHONY: run build test unit lint e2e interop conformance prove mutants bench generate clean
+.PHONY: run build test unit lint e2e interop conformance fuzz mutants prove bench generate clean
 
 run: ## run the server on SQLite in ./data
 	@echo "Building Switchboard. The first time this takes a minute or two." >&2
@@ -30,10 +30,13 @@ interop: ## the clients of other people, from their registries; UPDATE=1 rewrite
 conformance: ## the official MCP conformance suite; UPDATE=1 rewrites the table of what it finds
 	@.ci/test conformance
 
-prove: mutants ## the long ones, which say whether the tests can be believed
+prove: mutants fuzz ## what takes longer than the tests may, and says whether they can be believed
 
 mutants: ## plant one bug at a time where docs/security.md promises something, and see that its test goes red
 	go test -tags prove -v -count=1 -timeout=60m ./internal/mutants
+
+fuzz: ## every fuzz target for a minute, FUZZTIME=10s for less; they are found, not listed
+	@.ci/fuzz
 
 bench: ## the cost of a tool call and of a refresh, beside the floor they stand on
 	go test -run='^$$' -bench=. -benchmem ./mcp ./auth/oauth

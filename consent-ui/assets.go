@@ -47,10 +47,10 @@ func loadAssets() (assets, error) {
 	return a, nil
 }
 
-func (a assets) serve(w http.ResponseWriter, r *http.Request) {
-	file, ok := a.served[r.PathValue("file")]
+func (u *UI) serveAsset(w http.ResponseWriter, r *http.Request) {
+	file, ok := u.assets.served[r.PathValue("file")]
 	if !ok {
-		http.NotFound(w, r)
+		u.NotFound().ServeHTTP(w, r)
 		return
 	}
 	h := w.Header()

@@ -80,6 +80,7 @@ func (b *browser) post(path string, form url.Values) *page {
 
 func (b *browser) do(req *http.Request) *page {
 	b.t.Helper()
+	req.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8") // as browsers do
 	maps.Copy(req.Header, b.header)
 	resp, err := b.client.Do(req)
 	if err != nil {

@@ -69,7 +69,7 @@ func (u *UI) authorizeByPost(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header(), false)
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if r.ParseForm() != nil {
-		http.Error(w, http.StatusText(http.StatusBadRequest), http.StatusBadRequest)
+		u.fail(w, r, &visit{words: u.words.In(u.cookies.language(w, r), nil)}, errBadForm)
 		return
 	}
 	redirect(w, "/oauth/authorize?"+r.PostForm.Encode())

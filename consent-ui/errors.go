@@ -3,6 +3,7 @@ package consentui
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"time"
@@ -20,6 +21,8 @@ type problem struct {
 	moreKey    string // where the next step has a key of its own
 	detail     string // for the maker of an app, in English
 	retryAfter time.Duration
+	allow      string // the methods that there are, where the one of the request is none of them
+	elsewhere  bool   // the cause is another server, not ours
 }
 
 func (p *problem) Error() string { return "page " + p.key }
@@ -36,6 +39,20 @@ var (
 	errSetupOver = &problem{status: http.StatusGone, key: "error.setup_over"}
 )
 
+// errMethod is the answer to a method that a page does not take (RFC 9110 §15.5.6). No browser sends one, so a person who
+// gets here is told that there is nothing.
+func errMethod(allow string) *problem {
+	return &problem{status: http.StatusMethodNotAllowed, key: "error.not_found", allow: allow}
+}
+
+// forPrograms is a problem in words for a program.
+func (p *problem) forPrograms() *fault.Error {
+	if p.allow != "" {
+		return fault.New(fault.InvalidRequest, "This address does not take this method. Use one of %s.", p.allow)
+	}
+	return fault.New(fault.NotFound, "There is nothing at this address. The MCP endpoint is /mcp, its metadata is /.well-known/oauth-protected-resource/mcp.")
+}
+
 type errorPage struct {
 	frame
 	Heading, More string
@@ -49,7 +66,11 @@ type errorPage struct {
 func (u *UI) fail(w http.ResponseWriter, r *http.Request, v *visit, err error) {
 	p := problemOf(err)
 	if (p == nil || p.status >= http.StatusInternalServerError) && r.Context().Err() == nil {
-		u.Log.ErrorContext(r.Context(), "page failed", "request", caller.Request(r.Context()), "err", err)
+		level := slog.LevelError
+		if p != nil && p.elsewhere {
+			level = slog.LevelWarn // anybody can send a link about a document that is not there
+		}
+		u.Log.Log(r.Context(), level, "page failed", "request", caller.Request(r.Context()), "err", err)
 	}
 	if p == nil {
 		p = &problem{status: http.StatusServiceUnavailable, key: "error.unavailable", retryAfter: 5 * time.Second}
@@ -97,7 +118,8 @@ func problemOf(err error) *problem {
 	case errors.As(err, &p):
 		return p
 	case errors.As(err, &page):
-		return &problem{status: page.Status, key: "error.oauth", moreKey: "error.oauth." + page.Reason, detail: page.Detail, retryAfter: page.RetryAfter}
+		return &problem{status: page.Status, key: "error.oauth", moreKey: "error.oauth." + page.Reason, detail: page.Detail, retryAfter: page.RetryAfter,
+			elsewhere: page.Reason == "document_unreachable"}
 	case errors.Is(err, oauth.ErrGone):
 		return errGone
 	case errors.Is(err, accounts.ErrNoSetup):

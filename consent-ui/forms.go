@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"net/http"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/a-h/templ"
 )
@@ -59,10 +61,17 @@ func (u *UI) crossSite(r *http.Request) bool {
 	return u.origins.Check(r) != nil
 }
 
+// readForm reads a form. Pages are UTF-8, and so is what browsers send from them: anything else would stand on the next page
+// as bytes that are no text.
 func readForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if r.ParseForm() != nil {
 		return errBadForm
+	}
+	for _, values := range r.PostForm {
+		if !utf8.ValidString(strings.Join(values, "")) {
+			return errBadForm
+		}
 	}
 	return nil
 }

@@ -246,17 +246,17 @@ func TestAFormThatIsTooLargeIsRefused(t *testing.T) {
 
 func TestAFormThatBreaksOffGetsAPage(t *testing.T) {
 	server := serveWorld(t, newWorld())
-	for _, path := range []string{"/sign-in", "/connections", "/nothing"} {
+	for path, want := range map[string]int{"/sign-in": http.StatusBadRequest, "/connections": http.StatusBadRequest, "/nothing": http.StatusNotFound} {
 		conn, err := net.Dial("tcp", server.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\na=b", path)
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\na=b", path)
 		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 			t.Fatal(err)
 		}
 		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil || answer.StatusCode != http.StatusBadRequest {
+		if err != nil || answer.StatusCode != want || !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
 			t.Errorf("%s: %+v %v", path, answer, err)
 		}
 		_ = conn.Close()

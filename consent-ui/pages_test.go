@@ -403,3 +403,34 @@ func TestAssetsAreKeptForGoodUnderTheNameOfTheirContent(t *testing.T) {
 		t.Errorf("%d assets; a name without its hash answered %d", len(links), got.status)
 	}
 }
+
+func TestAProgramAtAnAddressThatNothingIsAtReadsJSON(t *testing.T) {
+	srv := serveWorld(t, newWorld())
+	for _, c := range []struct {
+		method, path, accept string
+		status               int
+		media, allow         string
+	}{
+		{"GET", "/nowhere", "application/json", 404, "application/json", ""},
+		{"GET", "/nowhere", "*/*", 404, "application/json", ""},
+		{"POST", "/nowhere", "text/html,*/*", 404, "text/html; charset=utf-8", ""},
+		{"GET", "/assets/nothing.css", "text/css,*/*", 404, "application/json", ""},
+		{"PUT", "/keys", "*/*", 405, "application/json", "GET, HEAD, POST"},
+		{"DELETE", "/audit", "text/html", 405, "text/html; charset=utf-8", "GET, HEAD"},
+		{"PUT", "/oauth/authorize", "", 405, "application/json", "GET, HEAD, POST"},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), c.method, srv.URL+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", c.accept)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if h := resp.Header; resp.StatusCode != c.status || h.Get("Content-Type") != c.media || h.Get("Allow") != c.allow {
+			t.Errorf("%s %s: %d %q %q", c.method, c.path, resp.StatusCode, h.Get("Content-Type"), h.Get("Allow"))
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"switchboard/consent-ui/text"
+	"switchboard/internal/web"
 	"switchboard/tools/kit"
 )
 
@@ -75,12 +76,11 @@ func New(cfg Config) (*UI, error) {
 
 // Routes adds the pages to a mux, and the page that says that there is none.
 func (u *UI) Routes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /assets/{file}", u.assets.serve)
-	mux.HandleFunc("POST /oauth/authorize", u.authorizeByPost)
-	u.add(mux, "/oauth/authorize", endpoint{open: true, show: u.authorize})
+	mux.HandleFunc("GET /assets/{file}", u.serveAsset)
+	mux.Handle("/assets/{file}", u.refuses(errMethod("GET, HEAD")))
+	u.add(mux, "/oauth/authorize", endpoint{open: true, show: u.authorize, take: u.authorizeByPost})
 	// A client of the 2025-03-26 revision comes here when it found no metadata.
-	mux.HandleFunc("POST /authorize", u.authorizeByPost)
-	u.add(mux, "/authorize", endpoint{open: true, show: u.authorize})
+	u.add(mux, "/authorize", endpoint{open: true, show: u.authorize, take: u.authorizeByPost})
 	u.add(mux, "/consent/{id}", endpoint{name: "consent", consent: true, show: u.showConsent, act: u.answerConsent})
 	u.add(mux, "/sign-in", endpoint{name: "sign-in", open: true, show: u.showSignIn, act: u.signIn})
 	u.add(mux, "/sign-out", endpoint{name: "sign-out", orgless: true, show: u.home, act: u.signOut})
@@ -96,20 +96,40 @@ func (u *UI) Routes(mux *http.ServeMux) {
 }
 
 func (u *UI) add(mux *http.ServeMux, path string, e endpoint) {
-	if e.show != nil {
-		mux.Handle("GET "+path, u.serve(e))
-	}
-	if e.act != nil {
+	allow := "GET, HEAD"
+	mux.Handle("GET "+path, u.serve(e))
+	switch {
+	case e.take != nil:
+		mux.HandleFunc("POST "+path, e.take)
+	case e.act != nil:
 		mux.Handle("POST "+path, u.serve(e))
 	}
+	if e.take != nil || e.act != nil {
+		allow += ", POST"
+	}
+	mux.Handle(path, u.refuses(errMethod(allow)))
 }
 
-// NotFound is the page for addresses that nothing is at.
-func (u *UI) NotFound() http.Handler {
-	return u.serve(endpoint{open: true, show: missing})
-}
+// NotFound answers at addresses that nothing is at.
+func (u *UI) NotFound() http.Handler { return u.refuses(errNotFound) }
 
-func missing(http.ResponseWriter, *http.Request, *visit) error { return errNotFound }
+// refuses answers every request with an error: a page for somebody who is looking at one, JSON for a program, which
+// would try to read a page as what it was looking for.
+func (u *UI) refuses(p *problem) http.Handler {
+	page := u.serve(endpoint{open: true, show: func(http.ResponseWriter, *http.Request, *visit) error { return p }})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p.allow != "" {
+			w.Header().Set("Allow", p.allow)
+		}
+		if web.WantsPage(r) {
+			asked := *r // the access log has the other one
+			asked.Method = http.MethodGet
+			page.ServeHTTP(w, &asked) // whatever was sent along is not looked at
+			return
+		}
+		web.Refuse(w, p.status, p.forPrograms())
+	})
+}
 
 // home has no page of its own: it leads to the first one that there is.
 func (u *UI) home(w http.ResponseWriter, r *http.Request, v *visit) error {

@@ -14,13 +14,14 @@ type handler func(w http.ResponseWriter, r *http.Request, v *visit) error
 
 // endpoint is a page and what its form does.
 type endpoint struct {
-	name    string  // the form's purpose, and what `next` calls the page
-	show    handler // GET
-	act     handler // POST, with a form that passed the check
-	open    bool    // works for people who are not signed in; its form is nobody's in particular
-	orgless bool    // works for people without an organization
-	consent bool    // the page is about the consent request in its path
-	across  bool    // does the same whatever organization the person is in
+	name    string           // the form's purpose, and what `next` calls the page
+	show    handler          // GET
+	act     handler          // POST, with a form that passed the check
+	take    http.HandlerFunc // POST instead, of a form that is none of ours
+	open    bool             // works for people who are not signed in; its form is nobody's in particular
+	orgless bool             // works for people without an organization
+	consent bool             // the page is about the consent request in its path
+	across  bool             // does the same whatever organization the person is in
 }
 
 // visit is what is known about a request before its page runs.

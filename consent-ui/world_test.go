@@ -375,7 +375,7 @@ func entry(id, action string, outcome audit.Outcome, via caller.Kind, name strin
 }
 
 // serveWorld serves the pages over plain http at the address that browsers will use.
-func serveWorld(t *testing.T, w *world) *httptest.Server {
+func serveWorld(t testing.TB, w *world) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
 	srv := httptest.NewServer(mux)
@@ -384,7 +384,7 @@ func serveWorld(t *testing.T, w *world) *httptest.Server {
 	return srv
 }
 
-func newUI(t *testing.T, w *world, issuer string) *UI {
+func newUI(t testing.TB, w *world, issuer string) *UI {
 	t.Helper()
 	origin, err := url.Parse(issuer)
 	if err != nil {
@@ -401,7 +401,7 @@ func newUI(t *testing.T, w *world, issuer string) *UI {
 }
 
 // signInCookies are the cookies that a sign-in sets, with a form of ours for the browser that is named in cookie.
-func signInCookies(t *testing.T, ui *UI, cookie string) []*http.Cookie {
+func signInCookies(t testing.TB, ui *UI, cookie string) []*http.Cookie {
 	t.Helper()
 	mux := http.NewServeMux()
 	ui.Routes(mux)

@@ -3,15 +3,12 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"mime"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -65,8 +62,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // read takes in the message and refuses what is none. Every refusal is a JSON-RPC error: clients parse these
 // answers as JSON whatever the status.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return nil, refuse(http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "Content-Type must be application/json.")
+	if web.Media(r) != "application/json" {
+		return nil, refuse(http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "Content-Type must be application/json, once, and the body not compressed.")
+	}
+	if no := checkHeaders(r.Header); no != nil {
+		return nil, no
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.maxBody))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
@@ -83,13 +83,12 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, *refusal
 		// Batches are gone since 2025-06-18, and in one the answer to a missing scope would come after its
 		// neighbours have run.
 		return nil, refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "Batches are not supported. Send one message a request.")
-	case message[0] != '{' || !json.Valid(body):
-		// Valid only refuses: what the SDK's parser would let pass behind the message, another one in between may read.
+	case message[0] != '{':
 		return nil, refuse(http.StatusBadRequest, jsonrpc.CodeParseError, "The body must be one JSON-RPC message.")
 	case kit.Values(body) > kit.MaxValues:
 		return nil, refuse(http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("The message holds more than %d values.", kit.MaxValues))
 	}
-	return body, nil
+	return body, checkEnvelope(body)
 }
 
 // checkVersion refuses a revision that is not served. A client that opens with initialize does not know yet what is
@@ -142,7 +141,9 @@ func forward(ctx context.Context, r *http.Request, body []byte) *http.Request {
 	}
 	for name, values := range r.Header {
 		switch {
-		case name == versionHeader, name == "Mcp-Method", name == "Mcp-Name", strings.HasPrefix(name, "Mcp-Param-"):
+		case name == nameHeader:
+			header[name] = []string{plainName(values[0])}
+		case ofProtocol(name):
 			header[name] = values
 		}
 	}

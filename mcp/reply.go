@@ -110,6 +110,9 @@ func unreadable(x *exchange) *refusal {
 		return nil
 	}
 	method, _, _ := strings.Cut(strings.TrimPrefix(answer.Error.Message, "handling '"), "'")
+	if answer.Error.Code == 0 { // the SDK leaves it out where the params of initialize do not fit
+		answer.Error.Code = jsonrpc.CodeInvalidParams
+	}
 	no := refuse(x.status, answer.Error.Code, fmt.Sprintf("The params of %s do not have the form that the protocol gives them.", method))
 	no.id = answer.ID
 	return no

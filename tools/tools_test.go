@@ -43,7 +43,7 @@ func (a accounts) SetTimezone(_ context.Context, id, timezone string) error {
 }
 
 type product struct {
-	*testing.T
+	testing.TB
 	store    *store.Store
 	accounts accounts
 	tools    kit.Registry
@@ -51,14 +51,14 @@ type product struct {
 	logged   bytes.Buffer
 }
 
-func newProduct(t *testing.T) *product {
+func newProduct(t testing.TB) *product {
 	t.Helper()
 	s := storetest.Open(t)
 	known := accounts{}
 	for _, id := range []string{"org_a", "org_b"} {
 		known[id] = &org.Organization{ID: id, Name: id, HomeCountry: "AE", Timezone: "Asia/Dubai", Locale: "en"}
 	}
-	p := &product{T: t, store: s, accounts: known, tools: tools.All(tools.Deps{Store: s, Organizations: known, URL: "http://localhost:8080"})}
+	p := &product{TB: t, store: s, accounts: known, tools: tools.All(tools.Deps{Store: s, Organizations: known, URL: "http://localhost:8080"})}
 	p.runner = kit.NewRunner(kit.RunnerConfig{Store: s, Audit: audit.New(s), Log: slog.New(slog.NewJSONHandler(&p.logged, nil))})
 	return p
 }

@@ -295,7 +295,8 @@ func checkEmail(email string) *Invalid {
 		return &Invalid{"email", "required"}
 	}
 	parsed, err := mail.ParseAddress(email)
-	if err != nil || parsed.Address != email || len(email) > maxEmail || !strings.Contains(email, "@") {
+	if err != nil || parsed.Address != email || len(email) > maxEmail || !strings.Contains(email, "@") ||
+		strings.ContainsFunc(email, func(c rune) bool { return !unicode.IsGraphic(c) }) { // net/mail lets controls beyond ASCII pass
 		return &Invalid{"email", "email"}
 	}
 	return nil

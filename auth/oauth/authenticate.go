@@ -35,6 +35,7 @@ type claim struct {
 	id        string
 	secret    string
 	assertion *jwt.JSONWebToken // nil for none; nothing in it has been checked
+	subject   string            // of the assertion
 }
 
 // authenticate finds out which client sent a request (RFC 6749 §2.3). It takes the place of fosite's strategy, which
@@ -70,6 +71,8 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, form url.Val
 		return nil, fosite.ErrInvalidClient.WithHint("The client is registered for private_key_jwt, and the request carries no client_assertion.")
 	case said.secret != "":
 		return nil, fosite.ErrInvalidClient.WithHint("The client has no secret here: send its client_id alone.")
+	case said.assertion != nil && said.subject != said.id: // RFC 7521 §4.2
+		return nil, fosite.ErrInvalidClient.WithHint("client_id and client_assertion name different clients.")
 	}
 	return c, nil
 }
@@ -88,7 +91,12 @@ func readClaim(r *http.Request, form url.Values) (claim, error) {
 			return said, err
 		}
 	}
-	if header := r.Header.Get("Authorization"); header != "" {
+	headers := r.Header.Values("Authorization")
+	if len(headers) > 1 { // a proxy may have looked at the other one
+		return said, fosite.ErrInvalidRequest.WithHint("Send one Authorization header.")
+	}
+	if len(headers) == 1 {
+		header := headers[0]
 		id, secret, err := basicCredentials(header)
 		if err != nil {
 			return said, err
@@ -121,7 +129,8 @@ func (c *claim) readAssertion(kind, assertion string) error {
 	if err != nil || len(token.Headers) != 1 || token.UnsafeClaimsWithoutVerification(&said) != nil {
 		return fosite.ErrInvalidClient.WithHint("client_assertion is not a JWT with an asymmetric signature (RFC 7523).")
 	}
-	if c.assertion = token; c.id == "" {
+	c.assertion, c.subject = token, said.Subject
+	if c.id == "" {
 		c.id = said.Subject
 	}
 	return nil

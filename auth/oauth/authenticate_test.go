@@ -138,13 +138,13 @@ func TestASecretIsGoodInTheHeaderAndInTheFormAndNothingElseIs(t *testing.T) {
 
 // signer makes assertions.
 type signer struct {
-	t   *testing.T
+	t   testing.TB
 	key any
 	alg jose.SignatureAlgorithm
 	kid string
 }
 
-func newSigner(t *testing.T, alg jose.SignatureAlgorithm, kid string) *signer {
+func newSigner(t testing.TB, alg jose.SignatureAlgorithm, kid string) *signer {
 	t.Helper()
 	var key any
 	var err error

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ory/fosite"
@@ -166,7 +168,7 @@ func (s *Server) checkTrusted(ctx context.Context, a *authorization, form url.Va
 		return fosite.ErrInvalidRequest.WithHint("The parameter response_type is missing; the only one is code.")
 	case form.Get("response_type") != "code":
 		return fosite.ErrUnsupportedResponseType.WithHint("The only response_type is code.")
-	case form.Get("prompt") == "none":
+	case slices.Contains(strings.Fields(form.Get("prompt")), "none"):
 		return fosite.ErrInteractionRequired.WithHint("A person is asked every time, so prompt=none cannot succeed.")
 	case form.Get("code_challenge") == "":
 		return fosite.ErrInvalidRequest.WithHint("PKCE is required: send code_challenge and code_challenge_method=S256 (RFC 7636).")

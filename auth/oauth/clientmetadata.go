@@ -136,7 +136,7 @@ func (m *clientMetadata) checkKeys(hosts HostPolicy) error {
 		return err
 	}
 	u, err := url.Parse(m.JWKSURI)
-	if err != nil || u.Scheme != "https" || !origin.IsPlain(u) || u.User != nil || len(m.JWKSURI) > maxRedirectURI || strings.ContainsFunc(m.JWKSURI, notInURI) {
+	if err != nil || u.Scheme != "https" || !origin.IsPlain(u) || u.User != nil || strings.Contains(m.JWKSURI, "#") || len(m.JWKSURI) > maxRedirectURI || strings.ContainsFunc(m.JWKSURI, notInURI) {
 		return invalidKeys("private_key_jwt needs the public keys: jwks, or jwks_uri with an https address.")
 	}
 	if !hosts.admits(m.JWKSURI) {

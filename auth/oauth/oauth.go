@@ -24,6 +24,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ory/fosite"
@@ -123,7 +124,9 @@ func (s *Server) Routes(mux *http.ServeMux) {
 	introspect := web.PerIP(s.limits.token, post(s.introspect), tooMany)
 	mux.Handle("/oauth/introspect", introspect)
 	mux.Handle("/oauth/introspect/{$}", introspect)
-	mux.Handle("/.well-known/", web.AnyOrigin(http.HandlerFunc(s.wellKnown)))
+	documents := web.AnyOrigin(http.HandlerFunc(s.wellKnown))
+	mux.Handle(wellKnown, documents)
+	mux.Handle(strings.TrimSuffix(wellKnown, "/"), documents) // or the mux would send a program to the other one
 }
 
 // post lets POST through, tells OPTIONS so, and answers anything else with 405.

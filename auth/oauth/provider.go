@@ -119,8 +119,8 @@ func redirectOf(ctx context.Context) string {
 // authenticates a client and says where it is.
 func formRequest(from *http.Request, form url.Values) *http.Request {
 	header := http.Header{}
-	if v := from.Header.Get("Authorization"); v != "" {
-		header.Set("Authorization", v)
+	if values := from.Header.Values("Authorization"); len(values) > 0 {
+		header["Authorization"] = values
 	}
 	r := &http.Request{Method: http.MethodPost, URL: &url.URL{}, Header: header, Form: form, PostForm: form, RemoteAddr: from.RemoteAddr}
 	return r.WithContext(from.Context())

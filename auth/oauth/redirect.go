@@ -3,6 +3,7 @@ package oauth
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -40,6 +41,8 @@ func registrable(uri string) string {
 		return "has no host"
 	case u.Scheme == "http" && !slices.Contains(loopbacks, u.Hostname()):
 		return "uses http for a host that is not localhost, 127.0.0.1 or [::1]"
+	case isLoopback(u) && !isPort(u.Port()):
+		return "has a port that nobody can listen on"
 	case refused(u.Scheme):
 		return "uses a scheme that apps cannot be given"
 	}
@@ -77,6 +80,12 @@ func matches(registered, requested string) bool {
 
 func isLoopback(u *url.URL) bool {
 	return u.Scheme == "http" && slices.Contains(loopbacks, u.Hostname())
+}
+
+// isPort reports whether a browser can be sent to a port, "" being the scheme's own.
+func isPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil && n > 0
 }
 
 // path is the path as written; an empty one is the root (RFC 9110 §4.2.3).

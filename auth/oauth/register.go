@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -70,7 +69,7 @@ func newClientRow(id, kind string, m clientMetadata) clientRow {
 }
 
 func readRegistration(r *http.Request, hosts HostPolicy) (clientMetadata, error) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+	if web.Media(r) != "application/json" {
 		return clientMetadata{}, invalidMetadata("Send the registration as application/json.")
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxMetadata+1))

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"slices"
 
 	"github.com/ory/fosite"
+
+	"switchboard/internal/web"
 )
 
 const maxTokenForm = 64 << 10
@@ -49,7 +50,7 @@ func checkGrantType(form url.Values) error {
 
 // bodyForm reads a form from the body alone, each parameter once (RFC 6749 §3.2), but for resource.
 func bodyForm(r *http.Request) (url.Values, error) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
+	if web.Media(r) != "application/x-www-form-urlencoded" {
 		return nil, fosite.ErrInvalidRequest.WithHint("Send the parameters as application/x-www-form-urlencoded.")
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxTokenForm+1))

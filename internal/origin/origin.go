@@ -11,10 +11,11 @@ import (
 // Of is the origin of an http or https URL, RFC 6454 §4 and §6.2: scheme and host in lower case, the port unless it
 // is the scheme's own. Anything else, nil and a URL with a user name in it among it, has none.
 func Of(u *url.URL) (*url.URL, bool) {
-	if u == nil || u.Host == "" || u.User != nil {
+	if u == nil || u.Hostname() == "" || u.User != nil { // a port alone is no host
 		return nil, false
 	}
 	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	host = strings.TrimSuffix(host, ":") // RFC 3986 §3.2.3: a port without digits is none
 	switch scheme {
 	case "http":
 		host = strings.TrimSuffix(host, ":80")

@@ -43,7 +43,8 @@ func (e *Edge) Canonical(pages http.Handler) http.Handler {
 		to := *r.URL
 		to.Scheme, to.Host, to.User = e.canonical.Scheme, e.canonical.Host, nil
 		w.Header().Set("Cache-Control", "no-store")
-		http.Redirect(w, r, to.String(), http.StatusTemporaryRedirect)
+		w.Header().Set("Location", to.String())
+		w.WriteHeader(http.StatusTemporaryRedirect)
 	})
 }
 

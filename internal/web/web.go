@@ -104,7 +104,9 @@ func (e *Edge) cleanPath(next http.Handler) http.Handler {
 		if strings.HasSuffix(r.URL.Path, "/") && clean != "/" {
 			clean += "/"
 		}
-		if r.URL.Path != clean {
+		// An escaped slash is none to a proxy that decides by the path, and one to whoever reads it decoded.
+		// A target without a path at all, "a:b", would be told on as an address of its own.
+		if r.URL.Opaque != "" || r.URL.Path != clean || strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
 			e.refuse(w, r, http.StatusNotFound, fault.New(fault.NotFound, "There is nothing at this path. The MCP endpoint is /mcp, written without empty and dotted parts."))
 			return
 		}
@@ -134,14 +136,14 @@ func (e *Edge) secure(next http.Handler) http.Handler {
 
 // refuse answers in the caller's format: a page for somebody who is looking at one, JSON for a program.
 func (e *Edge) refuse(w http.ResponseWriter, r *http.Request, status int, f *fault.Error) {
-	if e.errorPage != nil && wantsPage(r) {
+	if e.errorPage != nil && WantsPage(r) {
 		e.errorPage(w, r, status)
 		return
 	}
 	Refuse(w, status, f)
 }
 
-// wantsPage reports whether a browser is navigating rather than a program calling.
-func wantsPage(r *http.Request) bool {
+// WantsPage reports whether a browser is navigating rather than a program calling.
+func WantsPage(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }

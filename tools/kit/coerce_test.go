@@ -425,6 +425,14 @@ func FuzzArguments(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	for _, seed := range trial.Seeds(f, nil, "tools") {
+		var m struct {
+			Params struct{ Arguments json.RawMessage }
+		}
+		if json.Unmarshal([]byte(seed), &m) == nil {
+			f.Add([]byte(m.Params.Arguments))
+		}
+	}
 	in, err := newInput[everything](true)
 	if err != nil {
 		f.Fatal(err)

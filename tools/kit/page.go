@@ -124,8 +124,8 @@ var idPattern = regexp.MustCompile(`^[a-z0-9_]+$`)
 
 func parseCursor(ctx context.Context, list, s string) (Position, error) {
 	wrong := fault.New(fault.InvalidRequest, "cursor: must be the nextCursor of a page of this list. Leave it out to start again.").With("field", "cursor")
-	b, err := base64.RawURLEncoding.DecodeString(s)
-	if err != nil || len(b) < tieSize {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil || len(b) < tieSize || strings.ContainsAny(s, "\r\n") { // which the decoder passes over: a cursor has one spelling
 		return Position{}, wrong
 	}
 	text := string(b[tieSize:])

@@ -101,6 +101,9 @@ func (a *Auth) CreateKey(ctx context.Context, n NewKey) (string, Key, error) {
 		row.ExpiresAt = now.Add(n.Expires)
 	}
 	err := a.Store.Tx(ctx, func(ctx context.Context) error {
+		if err := a.roomForKey(ctx, c); err != nil {
+			return err
+		}
 		if err := a.Store.DB(ctx).Create(&row).Error; err != nil {
 			return fmt.Errorf("creating a key: %w", err)
 		}
@@ -113,11 +116,28 @@ func (a *Auth) CreateKey(ctx context.Context, n NewKey) (string, Key, error) {
 	return secret, row.public(c.PersonName), nil
 }
 
+// mostKeys is how many keys a person may have at a time in an organization.
+const mostKeys = 50
+
+// roomForKey refuses a key beyond the last. Two made at once may both find room; the bound is there for the page that
+// lists them, and need not be exact.
+func (a *Auth) roomForKey(ctx context.Context, c caller.Caller) error {
+	var n int64
+	err := a.Store.DB(ctx).Model(&keyRow{}).Where("person_id = ? AND revoked_at IS NULL", c.Person).Count(&n).Error
+	if err != nil {
+		return fmt.Errorf("counting keys: %w", err)
+	}
+	if n >= mostKeys {
+		return fault.New(fault.Forbidden, "A person can have %d keys. Revoke one that is not used any more.", mostKeys).With("field", "count")
+	}
+	return nil
+}
+
 func (a *Auth) checkKey(c caller.Caller, n NewKey) error {
 	unknown := n.Scopes.Filter(func(s string) bool { return len(a.Scopes.Expand(scope.Of(s))) == 0 })
 	lacking := a.Scopes.Expand(n.Scopes).Filter(func(s string) bool { return !c.Role.Allows(s) })
 	switch {
-	case n.Name == "" || utf8.RuneCountInString(n.Name) > 120 || !utf8.ValidString(n.Name) || strings.ContainsFunc(n.Name, unicode.IsControl):
+	case n.Name == "" || utf8.RuneCountInString(n.Name) > 120 || !utf8.ValidString(n.Name) || strings.ContainsFunc(n.Name, unprintable):
 		return fault.New(fault.InvalidRequest, "A key needs a name of at most 120 characters, on one line.").With("field", "name")
 	case len(unknown) > 0:
 		return fault.New(fault.InvalidRequest, "No tool needs the scope %s. The scopes are: %s.", unknown, a.Scopes.Known()).With("field", "scope")
@@ -130,6 +150,9 @@ func (a *Auth) checkKey(c caller.Caller, n NewKey) error {
 	}
 	return nil
 }
+
+// unprintable reports whether a character breaks a line or turns the direction of what stands around it.
+func unprintable(c rune) bool { return unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) }
 
 // RevokeKey ends a key. What holds for RevokeConnection about foreign ids holds here.
 func (a *Auth) RevokeKey(ctx context.Context, id string) error {

@@ -67,6 +67,7 @@ func TestAKeyThatWouldNotWorkIsNotMade(t *testing.T) {
 		"a long name":             {scope.Owner, NewKey{Name: strings.Repeat("é", 121), Scopes: scope.Of("org:read")}, fault.InvalidRequest, "name"},
 		"a name that is no UTF-8": {scope.Owner, NewKey{Name: "\xff", Scopes: scope.Of("org:read")}, fault.InvalidRequest, "name"},
 		"a name with a NUL":       {scope.Owner, NewKey{Name: "a\x00b", Scopes: scope.Of("org:read")}, fault.InvalidRequest, "name"},
+		"a name that turns round": {scope.Owner, NewKey{Name: "CI \u202eIC", Scopes: scope.Of("org:read")}, fault.InvalidRequest, "name"},
 		"no scope":                {scope.Owner, NewKey{Name: "CI"}, fault.InvalidRequest, "scope"},
 		"an unknown scope":        {scope.Owner, NewKey{Name: "CI", Scopes: scope.Of("org:read", "nothing:here")}, fault.InvalidRequest, "scope"},
 		"a scope no tool needs":   {scope.Owner, NewKey{Name: "CI", Scopes: scope.Of("people:delete")}, fault.InvalidRequest, "scope"},
@@ -153,4 +154,20 @@ func TestKeysAreSeenAndRevokedAsConnectionsAre(t *testing.T) {
 	if diff := cmp.Diff([]string{keys[scope.Admin].ID}, listed(w.as(scope.Owner))); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func TestAPersonHasABoundedNumberOfKeys(t *testing.T) {
+	w := newWorld(t)
+	var last Key
+	for range mostKeys {
+		_, last = w.key(scope.Member, "org:read", time.Hour)
+	}
+	if _, _, err := w.auth.CreateKey(w.as(scope.Member), NewKey{Name: "CI", Scopes: scope.Of("org:read")}); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("one more: %v", err)
+	}
+	w.key(scope.Owner, "org:read", time.Hour) // somebody else's are not counted
+	if err := w.auth.RevokeKey(w.as(scope.Member), last.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.key(scope.Member, "org:read", time.Hour)
 }

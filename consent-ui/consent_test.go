@@ -289,12 +289,15 @@ func TestTheAuthorizeEndpointPassesErrorsOn(t *testing.T) {
 // Anybody can register an app with an address of theirs. A link to us must not lead there by itself.
 func TestNobodyIsSentToAnAppWithAnErrorBeforeTheySignIn(t *testing.T) {
 	w := newWorld()
-	w.begin = &oauth.RedirectError{Location: "https://anybody.example/cb?error=invalid_scope&state=%2B", RequestID: "waits"}
+	w.begin = &oauth.RedirectError{Location: "https://anybody.example/cb?error=invalid_scope&state=%2B", RequestID: "waits", Mistake: "invalid_scope: None of the scopes exists here."}
 	b := newBrowser(t, serveWorld(t, w).URL)
 	for at, want := range map[string]string{"/oauth/authorize": "/consent/waits", "/consent/waits": "/sign-in?next=waits", "/sign-in?next=waits": ""} {
 		if got := b.get(at).header.Get("Location"); got != want {
 			t.Errorf("before the sign-in %s leads to %q, want %q", at, got, want)
 		}
+	}
+	if page := b.get("/sign-in?next=waits"); !strings.Contains(textOf(page.root), "invalid_scope: None of the scopes exists here.") {
+		t.Errorf("the sign-in page does not say what is wrong: %s", textOf(page.root))
 	}
 	b.signIn(amira)
 	for _, at := range []string{"/consent/waits", "/oauth/authorize"} {

@@ -122,6 +122,9 @@ func (u *UI) createKey(w http.ResponseWriter, r *http.Request, v *visit) error {
 		f, _ := fault.Of(err, "")
 		p.Wrong, _ = f.Details["field"].(string)
 		v.notice = notice{Kind: "bad", Title: v.words.T("keys.wrong"), Text: v.words.T("keys.wrong.more")}
+		if p.Wrong == "count" {
+			v.notice.Text = v.words.T("keys.many")
+		}
 		return u.renderKeys(w, r, v, http.StatusUnprocessableEntity, p)
 	}
 	if err != nil {

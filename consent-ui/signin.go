@@ -20,6 +20,8 @@ type signInPage struct {
 	Seal seal
 	Next string
 	App  *asker // who waits behind this sign-in, nil when nobody does
+	// Mistake is what is wrong with the request of an app that waits to be told, in English for its maker.
+	Mistake string
 
 	Email     string
 	SignedOut bool
@@ -95,7 +97,9 @@ func (u *UI) renderSignIn(w http.ResponseWriter, r *http.Request, v *visit, stat
 	}
 	if p.Next != "" && !slices.Contains(pages, p.Next) {
 		pending, err := u.OAuth.Pending(r.Context(), p.Next, v.browser)
-		if elsewhere := (*oauth.RedirectError)(nil); err != nil && !errors.Is(err, oauth.ErrGone) && !errors.As(err, &elsewhere) {
+		if elsewhere := (*oauth.RedirectError)(nil); errors.As(err, &elsewhere) {
+			p.Mistake = elsewhere.Mistake
+		} else if err != nil && !errors.Is(err, oauth.ErrGone) {
 			return err
 		}
 		if err == nil {

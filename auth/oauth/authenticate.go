@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -174,13 +175,12 @@ func (s *Server) checkAssertion(ctx context.Context, r *http.Request, c *client,
 		return err
 	}
 	now := time.Now()
-	err := said.Validate(jwt.Expected{
-		Issuer: c.row.ID, Subject: c.row.ID, Time: now,
-		AnyAudience: jwt.Audience{s.Issuer, s.Issuer + "/oauth/token", s.Issuer + "/oauth/revoke", s.Issuer + "/oauth/introspect"},
-	})
+	here := jwt.Audience{s.Issuer, s.Issuer + "/oauth/token", s.Issuer + "/oauth/revoke", s.Issuer + "/oauth/introspect"}
+	err := said.Validate(jwt.Expected{Issuer: c.row.ID, Subject: c.row.ID, Time: now})
 	switch {
-	case errors.Is(err, jwt.ErrInvalidAudience):
-		return fosite.ErrInvalidClient.WithHintf("The aud of client_assertion is not %s.", s.Issuer)
+	case len(said.Audience) == 0 || slices.ContainsFunc(said.Audience, func(a string) bool { return !here.Contains(a) }):
+		// One that is also for somebody else is one that somebody else may bring.
+		return fosite.ErrInvalidClient.WithHintf("The aud of client_assertion must be %s and nothing else.", s.Issuer)
 	case err != nil:
 		return fosite.ErrInvalidClient.WithHint("The iss and sub of client_assertion must both be the client_id, and it must not have ended: check the clock.")
 	case said.Expiry == nil || said.Expiry.Time().After(now.Add(maxAssertionAge)):

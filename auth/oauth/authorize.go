@@ -24,6 +24,7 @@ import (
 type RedirectError struct {
 	Location  string
 	RequestID string // of an error at the begin of a request
+	Mistake   string // what the client is going to be told
 	cause     error
 }
 
@@ -143,7 +144,8 @@ func (s *Server) check(ctx context.Context, c *client, form url.Values) (*author
 		if errors.As(err, &page) {
 			return nil, err
 		}
-		return nil, &RedirectError{Location: s.errorLocation(a, err), cause: err}
+		e := fosite.ErrorToRFC6749Error(err)
+		return nil, &RedirectError{Location: s.errorLocation(a, e), Mistake: e.ErrorField + ": " + describe(e), cause: err}
 	}
 	return a, nil
 }
@@ -231,8 +233,7 @@ func requestedScopes(r auth.Resource, raw string) (scope.Set, error) {
 }
 
 // errorLocation sends an error to the client, with its state and our issuer (RFC 6749 §4.1.2.1, RFC 9207 §2).
-func (s *Server) errorLocation(a *authorization, err error) string {
-	e := fosite.ErrorToRFC6749Error(err)
+func (s *Server) errorLocation(a *authorization, e *fosite.RFC6749Error) string {
 	return s.answer(a, url.Values{"error": {e.ErrorField}, "error_description": {describe(e)}})
 }
 

@@ -41,7 +41,7 @@ func registrable(uri string) string {
 		return "has no host"
 	case u.Scheme == "http" && !slices.Contains(loopbacks, u.Hostname()):
 		return "uses http for a host that is not localhost, 127.0.0.1 or [::1]"
-	case isLoopback(u) && !isPort(u.Port()):
+	case (u.Scheme == "https" || isLoopback(u)) && !isPort(u.Port()):
 		return "has a port that nobody can listen on"
 	case refused(u.Scheme):
 		return "uses a scheme that apps cannot be given"

@@ -140,8 +140,7 @@ func (r *replay) open(ctx context.Context, address *url.URL) (*answer, *Finding)
 func (r *replay) astray(a *answer, to *url.URL) *Finding {
 	query := to.Query()
 	if word := query.Get("error"); word != "" && strings.HasPrefix(to.String(), r.client.Redirect) {
-		return a.find("authorize_refused", "the app is sent an error instead of the sign-in page: "+word+" ("+query.Get("error_description")+")",
-			"If the proxy changes or cuts queries, let it pass them on as they are. Otherwise report the error as a bug.")
+		return refusedAuthorization(a, word+" ("+query.Get("error_description")+")")
 	}
 	from, _ := origin.Of(a.url)
 	there, ok := origin.Of(to)
@@ -157,10 +156,17 @@ func (r *replay) astray(a *answer, to *url.URL) *Finding {
 	return a.find("page_redirected", "the browser is sent away to "+at.String(), "If that is a sign-in of the proxy's own, exempt this whole host from it: Switchboard asks who is calling itself.")
 }
 
+func refusedAuthorization(a *answer, word string) *Finding {
+	return a.find("authorize_refused", "the app is going to be sent an error instead of a code: "+word,
+		"If the proxy changes or cuts queries, let it pass them on as they are. Otherwise report the error as a bug.")
+}
+
 // signInPage is where the doctor stops.
 func (r *replay) signInPage(a *answer, cookies int) *Finding {
 	seen := look(a.body)
 	switch {
+	case a.status == http.StatusOK && seen.password && seen.mistake != "":
+		return refusedAuthorization(a, seen.mistake)
 	case a.status == http.StatusOK && seen.password && cookies == 0:
 		return a.find("cookies_lost", "the page sets no cookie, so no form on it can be sent", "Let the proxy pass Set-Cookie on: in nginx, remove proxy_hide_header Set-Cookie and proxy_ignore_headers Set-Cookie.")
 	case a.status == http.StatusOK && seen.password:
@@ -182,6 +188,7 @@ func (r *replay) signInPage(a *answer, cookies int) *Finding {
 // sight is what a person sees of a page.
 type sight struct {
 	heading, more string
+	mistake       string // of the app's request, which goes back to it after the sign-in
 	password      bool // it asks for one and sends it to our sign-in
 }
 
@@ -208,6 +215,8 @@ func look(body []byte) (s sight) {
 			s.heading = words(n)
 		case n.DataAtom == atom.P && s.heading != "" && s.more == "":
 			s.more = words(n)
+		case n.DataAtom == atom.Code && attribute(n, "id") == "mistake":
+			s.mistake = words(n)
 		case n.DataAtom == atom.Form:
 			form = form || attribute(n, "action") == "/sign-in"
 		case n.DataAtom == atom.Input:

@@ -59,6 +59,8 @@ func (e *Edge) accessLog(next http.Handler) http.Handler {
 
 func levelOf(route string, status int) slog.Level {
 	switch {
+	case status == http.StatusServiceUnavailable:
+		return slog.LevelWarn // what cannot be reached has a line of its own, and may be another server
 	case status >= 500:
 		return slog.LevelError
 	case route == "/healthz" || route == "/readyz":

@@ -63,8 +63,13 @@ func (u *UI) renderConnections(w http.ResponseWriter, r *http.Request, v *visit,
 		}
 		p.List = append(p.List, line)
 	}
-	p.Open = pick(p.List, r.URL.Query().Get("app"))
-	p.Asking = p.Asking && p.Open != nil
+	app := r.URL.Query().Get("app")
+	p.Open = pick(p.List, app)
+	if p.Asking && (p.Open == nil || p.Open.ID != app) {
+		// Asked from a page that is older than a revocation. The first of the list is not what was meant.
+		p.Asking, status = false, http.StatusNotFound
+		p.Notice = connectionGone(v)
+	}
 	u.render(w, r, status, connectionsView(p))
 	return nil
 }
@@ -91,10 +96,14 @@ func pick(list []connection, id string) *connection {
 	return &list[max(i, 0)]
 }
 
+func connectionGone(v *visit) notice {
+	return notice{Kind: "bad", Title: v.words.T("connections.gone"), Text: v.words.T("connections.gone.more")}
+}
+
 func (u *UI) revokeConnection(w http.ResponseWriter, r *http.Request, v *visit) error {
 	err := u.Auth.RevokeConnection(r.Context(), r.PostForm.Get("revoke"))
 	if fault.Is(err, fault.NotFound) {
-		v.notice = notice{Kind: "bad", Title: v.words.T("connections.gone"), Text: v.words.T("connections.gone.more")}
+		v.notice = connectionGone(v)
 		return u.renderConnections(w, r, v, http.StatusNotFound)
 	}
 	if err != nil {

@@ -286,6 +286,26 @@ func TestAScriptCanRevokeAnApp(t *testing.T) {
 	}
 }
 
+// The first of the list stands open when nothing was picked. It is never the one that a question is about.
+func TestNobodyIsAskedToRevokeAnAppThatTheyDidNotPick(t *testing.T) {
+	w := newWorld()
+	w.connections = []auth.Connection{connected("con_1", "Claude", amira, "contacts:read"), connected("con_2", "Cursor", jonas, "org:read")}
+	b := newBrowser(t, serveWorld(t, w).URL)
+	b.signIn(amira)
+	for path, asked := range map[string]bool{
+		"/connections?app=con_2&ask=revoke": true, "/connections?app=con_3&ask=revoke": false, "/connections?app=&ask=revoke": false, "/connections?ask=revoke": false,
+	} {
+		p := b.get(path)
+		status, question := http.StatusNotFound, strings.Contains(p.body, `id="h-ask"`)
+		if asked {
+			status = http.StatusOK
+		}
+		if p.status != status || question != asked {
+			t.Errorf("%s: %d, asked %t", path, p.status, question)
+		}
+	}
+}
+
 func TestTheLogShowsRowsForProgramsAndHandsItsFiltersOn(t *testing.T) {
 	w := newWorld()
 	w.entries = []audit.Entry{entry("aud_1", "upsert_contact", audit.OK, caller.Connection, "Claude"), entry("aud_2", "sign_in", audit.Refused, caller.Browser, "")}

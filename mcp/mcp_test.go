@@ -385,7 +385,7 @@ func TestAPartHasFewerToolsAndTheSameRates(t *testing.T) {
 }
 
 // A value of a byte takes a hundred in memory: what is small on the wire must not be large when it is parsed.
-func TestAMessageOfTooManyValuesIsNotParsed(t *testing.T) {
+func TestAMessageOfTooManyValuesOrLevelsIsNotParsed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, c := range map[string]struct {
@@ -395,11 +395,15 @@ func TestAMessageOfTooManyValuesIsNotParsed(t *testing.T) {
 		"a list":           {"[" + strings.Repeat("0,", kit.MaxValues) + "0]", 413},
 		"lists in a list":  {"[" + strings.Repeat("[],", kit.MaxValues) + "0]", 413},
 		"an object":        {`{` + strings.Repeat(`"a":0,`, kit.MaxValues) + `"a":0}`, 413},
+		"deep lists":       {strings.Repeat("[", kit.MaxDepth) + strings.Repeat("]", kit.MaxDepth), 400},
+		"deep objects":     {strings.Repeat(`{"a":`, kit.MaxDepth) + "0" + strings.Repeat("}", kit.MaxDepth), 400},
+		"levels that fit":  {strings.Repeat("[", kit.MaxDepth-3) + strings.Repeat("]", kit.MaxDepth-3), 200},
+		"brackets in text": {`"` + strings.Repeat(`[{\"`, kit.MaxDepth) + `"`, 200},
 		"a list that fits": {"[" + strings.Repeat("0,", kit.MaxValues-20) + "0]", 200},
 		"a text":           {`"` + strings.Repeat(`,[{\",`, kit.MaxValues) + `"`, 200},
 	} {
 		ping := `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"x":` + c.value + `}}}`
-		if r := w.post(t, "low", ping); r.status != c.status || r.status == 413 && !strings.Contains(r.body, `"code":-32600`) {
+		if r := w.post(t, "low", ping); r.status != c.status || r.status >= 400 && !strings.Contains(r.body, `"code":-32600`) {
 			t.Errorf("%s: %d %.200s", name, r.status, r.body)
 		}
 	}

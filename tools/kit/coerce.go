@@ -109,7 +109,8 @@ func (in *coercion) parsed(text, wanted string) (any, bool) {
 		if !json.Valid([]byte(text)) {
 			return nil, false
 		}
-		if in.room -= Values([]byte(text)); in.room < 0 {
+		n, depth := Values([]byte(text))
+		if in.room -= n; in.room < 0 || depth > MaxDepth {
 			return nil, false
 		}
 		v, err := validator.UnmarshalJSON(bytes.NewReader([]byte(text)))

@@ -474,7 +474,7 @@ func TestTextsTogetherHoldNoMoreValuesThanAMessageMay(t *testing.T) {
 	for _, c := range []struct {
 		rows int
 		good bool
-	}{{15, true}, {25, false}} {
+	}{{15, true}, {25, false}} { // of 1,000 values each
 		args := `{"grid":[` + strings.TrimSuffix(strings.Repeat(string(row)+",", c.rows), ",") + `]}`
 		if _, err := in.read([]byte(args)); (err == nil) != c.good {
 			t.Errorf("%d rows: %v", c.rows, err)

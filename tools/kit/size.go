@@ -30,18 +30,28 @@ func Size(value json.RawMessage) (alone, asText int) {
 // messages at once would be gigabytes. The largest that tools are meant to take, lists of hundreds of rows, are thousands.
 const MaxValues = 20_000
 
-// Values counts the values in valid JSON, names in objects not among them.
-func Values(message []byte) int {
-	n, quoted := 1, false
+// MaxDepth bounds how deep the values of a message lie in each other. A parser on the way looks through what is left of
+// the message at every level, so that a thousand levels cost seconds. Schemas of arguments are some ten levels deep.
+const MaxDepth = 64
+
+// Values counts the values in valid JSON, names in objects not among them, and how deep they lie in each other.
+func Values(message []byte) (n, depth int) {
+	n, open, quoted := 1, 0, false
 	for i := 0; i < len(message); i++ {
 		switch c := message[i]; {
 		case quoted && c == '\\':
 			i++
 		case c == '"':
 			quoted = !quoted
-		case !quoted && (c == ',' || c == '[' || c == '{'):
+		case quoted:
+		case c == ',':
 			n++
+		case c == '[' || c == '{':
+			n, open = n+1, open+1
+			depth = max(depth, open)
+		case c == ']' || c == '}':
+			open--
 		}
 	}
-	return n
+	return n, depth
 }

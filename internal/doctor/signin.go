@@ -189,7 +189,7 @@ func (r *replay) signInPage(a *answer, cookies int) *Finding {
 type sight struct {
 	heading, more string
 	mistake       string // of the app's request, which goes back to it after the sign-in
-	password      bool // it asks for one and sends it to our sign-in
+	password      bool   // it asks for one and sends it to our sign-in
 }
 
 func (s sight) said() string {

@@ -16,6 +16,7 @@ import (
 	"switchboard/internal/caller"
 	"switchboard/internal/scope"
 	"switchboard/internal/seal"
+	"switchboard/internal/trial"
 )
 
 func TestAnythingThatIsNoValidTokenIsUnauthorizedAndSaysWhy(t *testing.T) {
@@ -232,7 +233,7 @@ func TestTokensOutliveAKeyRotation(t *testing.T) {
 	app := w.connect(w.people[scope.Owner], w.org.ID, w.client("App", `[]`), "org:read")
 	secret, _ := w.key(scope.Owner, "org:read", 0)
 	for ids, works := range map[string]bool{"k2 k1": true, "k1 k2": true, "k2": false} {
-		w.auth.Secrets = ringOf(t, strings.Fields(ids)...)
+		w.auth.Secrets = trial.Ring(t, strings.Fields(ids)...)
 		for _, token := range []string{app.token, secret} {
 			if _, err := w.call("Bearer " + token); (err == nil) != works {
 				t.Errorf("with the keys %s: %v", ids, err)

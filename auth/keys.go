@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
+	"switchboard/auth/accounts"
 	"switchboard/internal/audit"
 	"switchboard/internal/caller"
 	"switchboard/internal/fault"
@@ -123,7 +123,7 @@ const mostKeys = 50
 // lists them, and need not be exact.
 func (a *Auth) roomForKey(ctx context.Context, c caller.Caller) error {
 	var n int64
-	err := a.Store.DB(ctx).Model(&keyRow{}).Where("person_id = ? AND revoked_at IS NULL", c.Person).Count(&n).Error
+	err := a.Store.DB(ctx).Model(&keyRow{}).Where("person_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)", c.Person, store.Now()).Count(&n).Error
 	if err != nil {
 		return fmt.Errorf("counting keys: %w", err)
 	}
@@ -137,7 +137,7 @@ func (a *Auth) checkKey(c caller.Caller, n NewKey) error {
 	unknown := n.Scopes.Filter(func(s string) bool { return len(a.Scopes.Expand(scope.Of(s))) == 0 })
 	lacking := a.Scopes.Expand(n.Scopes).Filter(func(s string) bool { return !c.Role.Allows(s) })
 	switch {
-	case n.Name == "" || utf8.RuneCountInString(n.Name) > 120 || !utf8.ValidString(n.Name) || strings.ContainsFunc(n.Name, unprintable):
+	case n.Name == "" || utf8.RuneCountInString(n.Name) > 120 || n.Name != accounts.OneLine(n.Name):
 		return fault.New(fault.InvalidRequest, "A key needs a name of at most 120 characters, on one line.").With("field", "name")
 	case len(unknown) > 0:
 		return fault.New(fault.InvalidRequest, "No tool needs the scope %s. The scopes are: %s.", unknown, a.Scopes.Known()).With("field", "scope")
@@ -150,9 +150,6 @@ func (a *Auth) checkKey(c caller.Caller, n NewKey) error {
 	}
 	return nil
 }
-
-// unprintable reports whether a character breaks a line or turns the direction of what stands around it.
-func unprintable(c rune) bool { return unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) }
 
 // RevokeKey ends a key. What holds for RevokeConnection about foreign ids holds here.
 func (a *Auth) RevokeKey(ctx context.Context, id string) error {

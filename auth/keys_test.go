@@ -68,6 +68,7 @@ func TestAKeyThatWouldNotWorkIsNotMade(t *testing.T) {
 		"a name that is no UTF-8": {scope.Owner, NewKey{Name: "\xff", Scopes: scope.Of("org:read")}, fault.InvalidRequest, "name"},
 		"a name with a NUL":       {scope.Owner, NewKey{Name: "a\x00b", Scopes: scope.Of("org:read")}, fault.InvalidRequest, "name"},
 		"a name that turns round": {scope.Owner, NewKey{Name: "CI \u202eIC", Scopes: scope.Of("org:read")}, fault.InvalidRequest, "name"},
+		"a name of two lines":     {scope.Owner, NewKey{Name: "CI\u2028x", Scopes: scope.Of("org:read")}, fault.InvalidRequest, "name"},
 		"no scope":                {scope.Owner, NewKey{Name: "CI"}, fault.InvalidRequest, "scope"},
 		"an unknown scope":        {scope.Owner, NewKey{Name: "CI", Scopes: scope.Of("org:read", "nothing:here")}, fault.InvalidRequest, "scope"},
 		"a scope no tool needs":   {scope.Owner, NewKey{Name: "CI", Scopes: scope.Of("people:delete")}, fault.InvalidRequest, "scope"},
@@ -166,6 +167,8 @@ func TestAPersonHasABoundedNumberOfKeys(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 	w.key(scope.Owner, "org:read", time.Hour) // somebody else's are not counted
+	w.exec(`UPDATE api_keys SET expires_at = ? WHERE id = ?`, store.Now().Add(-time.Hour), last.ID)
+	_, last = w.key(scope.Member, "org:read", time.Hour) // nor are those that have ended
 	if err := w.auth.RevokeKey(w.as(scope.Member), last.ID); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"switchboard/internal/store/storetest"
+	"switchboard/internal/trial"
 )
 
 func TestAKeyFileBelongsToTheDatabaseItWasFirstUsedWith(t *testing.T) {
@@ -24,24 +25,24 @@ func TestAKeyFileBelongsToTheDatabaseItWasFirstUsedWith(t *testing.T) {
 	} {
 		s := storetest.Open(t)
 		for _, ids := range c.before {
-			if err := ClaimKeys(t.Context(), s, ringOf(t, ids...)); err != nil {
+			if err := ClaimKeys(t.Context(), s, trial.Ring(t, ids...)); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
 		for _, ids := range c.then {
-			err := ClaimKeys(t.Context(), s, ringOf(t, ids...))
+			err := ClaimKeys(t.Context(), s, trial.Ring(t, ids...))
 			if c.refused == "" && err != nil || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if err := ClaimKeys(t.Context(), s, ringOf(t, "k1")); err != nil {
+		if err := ClaimKeys(t.Context(), s, trial.Ring(t, "k1")); err != nil {
 			t.Errorf("%s, then the first file again: %v", name, err)
 		}
 	}
 }
 
 func TestReplicasThatStartAtOnceClaimTheSameKeys(t *testing.T) {
-	s, ring := storetest.Open(t), ringOf(t, "k1", "k2")
+	s, ring := storetest.Open(t), trial.Ring(t, "k1", "k2")
 	var wg sync.WaitGroup
 	start := make(chan struct{})
 	for range 6 {

@@ -2,13 +2,9 @@ package auth
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -20,6 +16,7 @@ import (
 	"switchboard/internal/seal"
 	"switchboard/internal/store"
 	"switchboard/internal/store/storetest"
+	"switchboard/internal/trial"
 )
 
 const (
@@ -60,7 +57,7 @@ func resources() []Resource {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, store: storetest.Open(t), people: map[scope.Role]accounts.Person{}}
-	ring := ringOf(t, "k1")
+	ring := trial.Ring(t, "k1")
 	w.audit = audit.New(w.store)
 	people := accounts.New(accounts.Config{
 		Store: w.store, Secrets: ring, Audit: w.audit, Log: slog.New(slog.DiscardHandler), Hashing: accounts.Hashing{MemoryKiB: 64, Iterations: 1},
@@ -80,24 +77,6 @@ func newWorld(t testing.TB) *world {
 	made := user("noor@quay.example", "Quay", scope.Owner)
 	w.neighbour, w.otherOrg = made.Person, made.Organization
 	return w
-}
-
-// ringOf is a keyring of these keys, the current one first.
-func ringOf(t testing.TB, ids ...string) *seal.Keyring {
-	t.Helper()
-	path, content := filepath.Join(t.TempDir(), "keys"), ""
-	for _, id := range ids {
-		secret := sha256.Sum256([]byte(id))
-		content += id[:2] + " " + base64.StdEncoding.EncodeToString(secret[:]) + "\n"
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ring, err := seal.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ring
 }
 
 func (w *world) exec(query string, args ...any) {

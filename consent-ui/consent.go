@@ -82,9 +82,11 @@ func (u *UI) authorize(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if errors.As(err, &elsewhere) && v.signedIn() {
 		redirect(w, elsewhere.Location)
 		return nil
-	} else if elsewhere != nil {
-		id = elsewhere.RequestID // an error waits for the sign-in like a question does
-	} else if err != nil {
+	}
+	if elsewhere != nil { // an error waits for the sign-in like a question does
+		id, err = u.OAuth.Wait(r.Context(), v.browser, elsewhere)
+	}
+	if err != nil {
 		return err
 	}
 	redirect(w, "/consent/"+id)

@@ -267,7 +267,7 @@ func TestTheAuthorizeEndpointPassesErrorsOn(t *testing.T) {
 		location string
 		retry    string
 	}{
-		{"to the client, once somebody signed in", &oauth.RedirectError{Location: "cursor://x/cb?error=invalid_scope&state=%2B", RequestID: "waits"}, http.StatusSeeOther, "/consent/waits", ""},
+		{"to the client, once somebody signed in", &oauth.RedirectError{Location: "cursor://x/cb?error=invalid_scope&state=%2B"}, http.StatusSeeOther, "/consent/waits", ""},
 		{"to the person", &oauth.PageError{Status: http.StatusBadRequest, Reason: "bad_redirect"}, http.StatusBadRequest, "", ""},
 		{"to the person, about an unknown app", &oauth.PageError{Status: http.StatusBadRequest, Reason: "unknown_client"}, http.StatusBadRequest, "", ""},
 		{"later", &oauth.PageError{Status: http.StatusServiceUnavailable, Reason: "unavailable", RetryAfter: 2500 * time.Millisecond}, http.StatusServiceUnavailable, "", "3"},
@@ -289,7 +289,7 @@ func TestTheAuthorizeEndpointPassesErrorsOn(t *testing.T) {
 // Anybody can register an app with an address of theirs. A link to us must not lead there by itself.
 func TestNobodyIsSentToAnAppWithAnErrorBeforeTheySignIn(t *testing.T) {
 	w := newWorld()
-	w.begin = &oauth.RedirectError{Location: "https://anybody.example/cb?error=invalid_scope&state=%2B", RequestID: "waits", Mistake: "invalid_scope: None of the scopes exists here."}
+	w.begin = &oauth.RedirectError{Location: "https://anybody.example/cb?error=invalid_scope&state=%2B", Mistake: "invalid_scope: None of the scopes exists here."}
 	b := newBrowser(t, serveWorld(t, w).URL)
 	for at, want := range map[string]string{"/oauth/authorize": "/consent/waits", "/consent/waits": "/sign-in?next=waits", "/sign-in?next=waits": ""} {
 		if got := b.get(at).header.Get("Location"); got != want {

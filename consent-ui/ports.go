@@ -41,6 +41,7 @@ type Auth interface {
 // it, and the apps that an administrator keeps.
 type OAuth interface {
 	Begin(r *http.Request, browser string) (requestID string, err error)
+	Wait(ctx context.Context, browser string, back *oauth.RedirectError) (requestID string, err error)
 	Pending(ctx context.Context, requestID, browser string) (oauth.Pending, error)
 	Held(ctx context.Context, p oauth.Pending, personID, orgID string) (scope.Set, time.Time, error)
 	Decide(ctx context.Context, requestID, browser string, d oauth.Decision) (location string, err error)

@@ -2,7 +2,6 @@ package consentui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -43,6 +42,7 @@ type world struct {
 	browsers    map[string]string // consent request → browser
 	held        map[string]scope.Set
 	begin       error
+	waiting     *oauth.RedirectError
 	decisions   []oauth.Decision
 	location    string
 	connections []auth.Connection
@@ -235,9 +235,6 @@ func (w *world) note(ctx context.Context) {
 
 func (w *world) Begin(r *http.Request, browser string) (string, error) {
 	if w.begin != nil {
-		if back := (*oauth.RedirectError)(nil); errors.As(w.begin, &back) {
-			w.browsers[back.RequestID] = browser
-		}
 		return "", w.begin
 	}
 	id := fmt.Sprintf("req_%d", len(w.pending)+1)
@@ -253,10 +250,15 @@ func (w *world) Pending(_ context.Context, id, browser string) (oauth.Pending, e
 	if w.browsers[id] != browser {
 		return oauth.Pending{}, oauth.ErrGone
 	}
-	if back := (*oauth.RedirectError)(nil); errors.As(w.begin, &back) && back.RequestID == id {
-		return oauth.Pending{}, back
+	if w.waiting != nil && id == "waits" {
+		return oauth.Pending{}, w.waiting
 	}
 	return w.pending[id], nil
+}
+
+func (w *world) Wait(_ context.Context, browser string, back *oauth.RedirectError) (string, error) {
+	w.browsers["waits"], w.waiting = browser, back
+	return "waits", nil
 }
 
 func (w *world) Held(_ context.Context, _ oauth.Pending, personID, orgID string) (scope.Set, time.Time, error) {

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,7 +26,7 @@ func (h *Handler) bind(server *sdk.Server, t kit.Tool) {
 		if elicits(req) {
 			assent = h.assent(ctx, req)
 		}
-		res, err := h.within(ctx, t, arguments(req.Params.Arguments), assent)
+		res, err := h.within(ctx, t, req.Params.Arguments, assent)
 		if missing := (*kit.ScopeError)(nil); errors.As(err, &missing) {
 			return nil, missing
 		}
@@ -67,14 +66,6 @@ func describe(t kit.Tool) *sdk.Tool {
 		},
 		Meta: sdk.Meta{"securitySchemes": []map[string]any{{"type": "oauth2", "scopes": []string(t.Needs())}}},
 	}
-}
-
-// arguments are an empty object where the client sent none or null.
-func arguments(raw json.RawMessage) json.RawMessage {
-	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
-		return json.RawMessage("{}")
-	}
-	return raw
 }
 
 // within runs a tool and gives up on it a moment after its deadline. The Runner's deadline is a request to the tool;

@@ -25,8 +25,8 @@ import (
 // the client equals `confirm: true`: the client's word, and no approval.
 //
 // Between question and answer nothing is kept here. What was asked travels in requestState, which the specification
-// has servers treat as the attacker's: it is authenticated, and good for one caller, one tool, the arguments that were
-// shown, and a while.
+// has servers treat as the attacker's: it is authenticated, and good for one caller, one tool, the arguments and the preview
+// that were shown, and a while.
 
 // confirmation is the name of the one question.
 const confirmation = "confirm"
@@ -41,7 +41,8 @@ type asked struct {
 	Caller    string `json:"caller"` // connection or key
 	Tool      string `json:"tool"`
 	Arguments string `json:"arguments"` // digest
-	Nonce     string `json:"nonce"`     // the call runs once under it
+	Shown     string `json:"shown"`     // digest of the preview
+	Nonce     string `json:"nonce"`     // the call takes effect once under it
 	Expires   int64  `json:"expires"`   // Unix seconds
 }
 
@@ -65,7 +66,7 @@ func (h *Handler) ask(ctx context.Context, need *kit.NeedsConfirmation) *sdk.Cal
 			RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`),
 		}},
 		RequestState: h.state(asked{
-			Key: h.secrets.Current(), Via: string(c.Via), Caller: c.ID, Tool: need.Tool, Arguments: need.Arguments,
+			Key: h.secrets.Current(), Via: string(c.Via), Caller: c.ID, Tool: need.Tool, Arguments: need.Arguments, Shown: need.Digest(),
 			Nonce: rand.Text(), Expires: time.Now().Add(h.askedFor).Unix(),
 		}),
 	}
@@ -74,22 +75,22 @@ func (h *Handler) ask(ctx context.Context, need *kit.NeedsConfirmation) *sdk.Cal
 // assent reads the answer that a call brings along. The Runner asks it only where it has found that the caller may
 // run the tool, that the arguments are valid and that they need confirmation.
 func (h *Handler) assent(ctx context.Context, req *sdk.CallToolRequest) kit.Assent {
-	return func(arguments string) (key string, err error) {
+	return func(arguments string) (kit.Yes, error) {
 		if req.Params.RequestState == "" && len(req.Params.InputResponses) == 0 {
-			return "", nil
+			return kit.Yes{}, nil
 		}
 		about, err := h.recall(ctx, req.Params.Name, arguments, req.Params.RequestState)
 		if err != nil {
-			return "", err
+			return kit.Yes{}, err
 		}
 		answer, ok := req.Params.InputResponses[confirmation].(*sdk.ElicitResult)
 		switch {
 		case !ok: // the specification has a missing answer asked for again
-			return "", nil
+			return kit.Yes{}, nil
 		case answer.Action == "accept":
-			return about.Nonce, nil
+			return kit.Yes{Key: about.Nonce, Shown: about.Shown}, nil
 		}
-		return "", fault.New(fault.Declined, "The person declined, and nothing was done. Do not call %s again unless they ask for it.", req.Params.Name)
+		return kit.Yes{}, fault.New(fault.Declined, "The person declined, and nothing was done. Do not call %s again unless they ask for it.", req.Params.Name)
 	}
 }
 

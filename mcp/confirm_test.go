@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -84,20 +85,33 @@ func TestAConfirmationIsGoodForOneCallerOneCallAndAWhile(t *testing.T) {
 		status int
 		ran    int64
 	}{
-		"accepted":                    {change: func(p *purchase) { p.answer = "accept" }, status: 200, ran: 1},
-		"accepted, in another order":  {change: func(p *purchase) { p.answer, p.arguments = "accept", `{ "confirm":false, "item":"pen" }` }, status: 200, ran: 1},
-		"declined":                    {change: func(p *purchase) { p.answer = "decline" }, status: 200, code: fault.Declined},
-		"cancelled":                   {change: func(p *purchase) { p.answer = "cancel" }, status: 200, code: fault.Declined},
-		"something else":              {change: func(p *purchase) { p.answer = "ACCEPT" }, status: 200, code: fault.Declined},
-		"no answer":                   {change: func(p *purchase) {}, status: 200, asked: true},
-		"other arguments":             {change: func(p *purchase) { p.answer, p.arguments = "accept", `{"item":"yacht"}` }, status: 400, rpc: -32602},
-		"another tool":                {change: func(p *purchase) { p.answer, p.tool = "accept", "buy_more" }, status: 400, rpc: -32602},
-		"another connection":          {change: func(p *purchase) { p.answer, p.token = "accept", "other" }, status: 400, rpc: -32602},
-		"no state":                    {change: func(p *purchase) { p.answer, p.state = "accept", "" }, status: 400, rpc: -32602},
-		"a state of nobody":           {change: func(p *purchase) { p.answer, p.state = "accept", "e30.e30" }, status: 400, rpc: -32602},
-		"half a state":                {change: func(p *purchase) { p.answer, p.state = "accept", p.state[:40] }, status: 400, rpc: -32602},
-		"a changed state":             {change: func(p *purchase) { p.answer, p.state = "accept", p.state[:50]+"x"+p.state[51:] }, status: 400, rpc: -32602},
-		"a changed hash":              {change: func(p *purchase) { p.answer, p.state = "accept", "x"+p.state[1:] }, status: 400, rpc: -32602},
+		"accepted":                   {change: func(p *purchase) { p.answer = "accept" }, status: 200, ran: 1},
+		"accepted, in another order": {change: func(p *purchase) { p.answer, p.arguments = "accept", `{ "confirm":false, "item":"pen" }` }, status: 200, ran: 1},
+		"declined":                   {change: func(p *purchase) { p.answer = "decline" }, status: 200, code: fault.Declined},
+		"cancelled":                  {change: func(p *purchase) { p.answer = "cancel" }, status: 200, code: fault.Declined},
+		"something else":             {change: func(p *purchase) { p.answer = "ACCEPT" }, status: 200, code: fault.Declined},
+		"no answer":                  {change: func(p *purchase) {}, status: 200, asked: true},
+		"other arguments":            {change: func(p *purchase) { p.answer, p.arguments = "accept", `{"item":"yacht"}` }, status: 400, rpc: -32602},
+		"another tool":               {change: func(p *purchase) { p.answer, p.tool = "accept", "buy_more" }, status: 400, rpc: -32602},
+		"another connection":         {change: func(p *purchase) { p.answer, p.token = "accept", "other" }, status: 400, rpc: -32602},
+		"no state":                   {change: func(p *purchase) { p.answer, p.state = "accept", "" }, status: 400, rpc: -32602},
+		"a state of nobody":          {change: func(p *purchase) { p.answer, p.state = "accept", "e30.e30" }, status: 400, rpc: -32602},
+		"half a state":               {change: func(p *purchase) { p.answer, p.state = "accept", p.state[:40] }, status: 400, rpc: -32602},
+		"another way in":             {change: func(p *purchase) { p.answer, p.token = "accept", "by key" }, status: 400, rpc: -32602},
+		"another caller written in":  {change: written(func(a *asked) { a.Caller = "con_other" }), status: 400, rpc: -32602},
+		"another way in written in":  {change: written(func(a *asked) { a.Via = "key" }), status: 400, rpc: -32602},
+		"other arguments written in": {change: written(func(a *asked) { a.Arguments = "digest" }), status: 400, rpc: -32602},
+		"another tool written in":    {change: written(func(a *asked) { a.Tool = "buy_more" }), status: 400, rpc: -32602},
+		"another preview written in": {change: written(func(a *asked) { a.Shown = "digest" }), status: 400, rpc: -32602},
+		"another nonce written in":   {change: written(func(a *asked) { a.Nonce += "x" }), status: 400, rpc: -32602},
+		"a later end written in":     {change: written(func(a *asked) { a.Expires++ }), status: 400, rpc: -32602},
+		"another hash": {change: func(p *purchase) {
+			first := "A"
+			if p.state[:1] == first {
+				first = "B"
+			}
+			p.answer, p.state = "accept", first+p.state[1:]
+		}, status: 400, rpc: -32602},
 		"a client that shows no form": {change: func(p *purchase) { p.answer, p.capabilities = "accept", `{}` }, status: 200, code: fault.ConfirmationRequired},
 		"a client that shows pages":   {change: func(p *purchase) { p.answer, p.capabilities = "accept", `{"elicitation":{"url":{}}}` }, status: 200, code: fault.ConfirmationRequired},
 		"a client that shows both":    {change: func(p *purchase) { p.answer, p.capabilities = "accept", `{"elicitation":{"url":{},"form":{}}}` }, status: 200, ran: 1},
@@ -132,14 +146,66 @@ func TestAConfirmationIsGoodForOneCallerOneCallAndAWhile(t *testing.T) {
 	}
 }
 
-func TestAConfirmationExpires(t *testing.T) {
+// written changes what a state says and leaves the hash over it as it was.
+func written(change func(*asked)) func(*purchase) {
+	return func(p *purchase) {
+		mac, text, _ := strings.Cut(p.state, ".")
+		about := unhashed(text)
+		change(&about)
+		changed, _ := json.Marshal(about)
+		p.answer, p.state = "accept", mac+"."+base64.RawURLEncoding.EncodeToString(changed)
+	}
+}
+
+func unhashed(text string) (about asked) {
+	b, _ := base64.RawURLEncoding.DecodeString(text)
+	_ = json.Unmarshal(b, &about)
+	return about
+}
+
+func TestAConfirmationIsWaitedForTenMinutes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.handler.askedFor = 0
+	p := buying()
+	before := time.Now().Unix()
+	p.state, p.answer = w.asks(t, p), "accept"
+	_, text, _ := strings.Cut(p.state, ".")
+	about := unhashed(text)
+	if at := about.Expires - 600; at < before || at > time.Now().Unix() {
+		t.Errorf("asked at %d, it ends at %d", before, about.Expires)
+	}
+	about.Expires = time.Now().Unix()
+	p.state = w.handler.state(about)
+	if r := w.buy(t, p); r.status != 400 || !strings.Contains(r.body, "older than 10m0s") || w.ran.Load() != 0 {
+		t.Errorf("at its end: %d %s, ran %d times", r.status, r.body, w.ran.Load())
+	}
+	about.Expires += 60
+	p.state = w.handler.state(about)
+	if r := w.buy(t, p); r.result(t).IsError || w.ran.Load() != 1 {
+		t.Errorf("before its end: %d %s, ran %d times", r.status, r.body, w.ran.Load())
+	}
+}
+
+// A yes is to what was shown. When the call would cost something else by now, the person is asked again; once it has
+// run, its repeat is told what came of it, whatever it would cost now.
+func TestAYesIsToThePriceThatWasShown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
 	p := buying()
 	p.state, p.answer = w.asks(t, p), "accept"
-	if r := w.buy(t, p); r.status != 400 || !strings.Contains(r.body, "older than") || w.ran.Load() != 0 {
-		t.Errorf("%d %s, ran %d times", r.status, r.body, w.ran.Load())
+	w.cost.Store(3)
+	var again struct{ Result question }
+	if err := json.Unmarshal([]byte(w.buy(t, p).body), &again); err != nil || w.ran.Load() != 0 {
+		t.Fatalf("%v, ran %d times", err, w.ran.Load())
+	}
+	if got := again.Result.Requests[confirmation].Params.Message; got != "Buys a pen for 3 USD. Do you want this?" {
+		t.Fatalf("asked %q", got)
+	}
+	p.state = again.Result.State
+	first := w.buy(t, p).result(t)
+	w.cost.Store(4)
+	if diff := cmp.Diff(first, w.buy(t, p).result(t)); diff != "" || first.IsError || w.ran.Load() != 1 {
+		t.Errorf("%+v, ran %d times (-first +again):\n%s", first, w.ran.Load(), diff)
 	}
 }
 
@@ -251,19 +317,19 @@ func TestTheSDKClientIsAskedAndGoesOn(t *testing.T) {
 }
 
 // A state made with a server key that has since been replaced is good as long as the key is known, and no longer.
-func TestAStateOfAWithdrawnKeyIsRefused(t *testing.T) {
+func TestAStateOfAReplacedKeyIsGoodWhileTheKeyIsKnown(t *testing.T) {
 	t.Parallel()
-	here, elsewhere := newWorld(t).handler, newWorld(t).handler
 	ctx := withCaller(t, "both")
-	state := here.ask(ctx, &kit.NeedsConfirmation{Tool: "buy", Arguments: "digest"}).RequestState
-	if _, err := here.recall(ctx, "buy", "digest", state); err != nil {
-		t.Error(err)
-	}
-	if _, err := elsewhere.recall(ctx, "buy", "digest", state); err == nil {
-		t.Error("a state of another server is taken")
-	}
-	if askedFor > 15*time.Minute {
-		t.Errorf("an answer is waited for %s", askedFor)
+	h := &Handler{secrets: trial.Ring(t, "k1"), askedFor: askedFor}
+	state := h.ask(ctx, &kit.NeedsConfirmation{Tool: "buy", Arguments: "digest"}).RequestState
+	for _, c := range []struct {
+		keys []string
+		good bool
+	}{{[]string{"k1"}, true}, {[]string{"k2", "k1"}, true}, {[]string{"k2"}, false}} {
+		h.secrets = trial.Ring(t, c.keys...)
+		if _, err := h.recall(ctx, "buy", "digest", state); (err == nil) != c.good {
+			t.Errorf("with the keys %v: %v", c.keys, err)
+		}
 	}
 }
 

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"switchboard/tools/kit"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -51,10 +54,17 @@ func plainName(value string) string {
 	return value
 }
 
-// checkEnvelope refuses what the SDK would read as something else: text that is not UTF-8 (RFC 8259 §8.1), a null for a
-// method, and an id that it would answer under another one, since it keeps whole numbers of 53 bits. It only refuses;
-// what runs is decided on what the SDK parses.
-func checkEnvelope(body []byte) *refusal {
+// checkMessage refuses what is small on the wire and large to whoever parses it, and then, with that out of the way, what
+// the SDK would read as something else: text that is not UTF-8 (RFC 8259 §8.1), a null for a method, and an id that it
+// would answer under another one, since it keeps whole numbers of 53 bits. It only refuses; what runs is decided on what
+// the SDK parses.
+func checkMessage(body []byte) *refusal {
+	switch values, depth := kit.Values(body); {
+	case values > kit.MaxValues:
+		return refuse(http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("The message holds more than %d values.", kit.MaxValues))
+	case depth > kit.MaxDepth:
+		return refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("The message is more than %d levels deep.", kit.MaxDepth))
+	}
 	var members map[string]json.RawMessage // by exact name, as the SDK has it; encoding/json folds case in structs alone
 	if !utf8.Valid(body) || json.Unmarshal(body, &members) != nil {
 		return refuse(http.StatusBadRequest, jsonrpc.CodeParseError, "The body must be one JSON-RPC message in UTF-8.")

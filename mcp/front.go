@@ -16,7 +16,6 @@ import (
 	"switchboard/internal/caller"
 	"switchboard/internal/fault"
 	"switchboard/internal/web"
-	"switchboard/tools/kit"
 )
 
 const versionHeader = "Mcp-Protocol-Version"
@@ -86,21 +85,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, *refusal
 	case message[0] != '{':
 		return nil, refuse(http.StatusBadRequest, jsonrpc.CodeParseError, "The body must be one JSON-RPC message.")
 	}
-	if no := checkBounds(body); no != nil {
-		return nil, no
-	}
-	return body, checkEnvelope(body)
-}
-
-// checkBounds refuses what is small on the wire and large to whoever parses it.
-func checkBounds(body []byte) *refusal {
-	switch values, depth := kit.Values(body); {
-	case values > kit.MaxValues:
-		return refuse(http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("The message holds more than %d values.", kit.MaxValues))
-	case depth > kit.MaxDepth:
-		return refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("The message is more than %d levels deep.", kit.MaxDepth))
-	}
-	return nil
+	return body, checkMessage(body)
 }
 
 // checkVersion refuses a revision that is not served. A client that opens with initialize does not know yet what is

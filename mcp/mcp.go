@@ -1,14 +1,15 @@
 // Package mcp is the MCP face: it puts the tools of a kit.Registry on the wire as a Model Context Protocol server
 // over stateless Streamable HTTP, in the revisions 2026-07-28, 2025-11-25, 2025-06-18 and 2025-03-26.
 //
-// A request passes four stations. front.go decides what can be decided without reading the message: who is calling,
-// how often, and whether this is a message at all. The SDK then parses it, once and for everybody. gate.go is the
-// SDK's middleware: it lets known methods through, contains panics and turns a missing scope into the HTTP challenge.
-// bind.go runs the tool through kit.Runner, and confirm.go asks
-// a person through the client where the Runner wants a confirmation. reply.go holds the answer back until all of them have spoken.
+// A request passes five stations. front.go and envelope.go decide who is calling and how often, and refuse what is no
+// message, is too much of one, or could be read in two ways. The SDK then parses it for everybody. gate.go is the SDK's
+// middleware: it lets known methods through, contains panics and turns a missing scope into the HTTP challenge. bind.go
+// runs the tool through kit.Runner, and confirm.go asks a person through the client where the Runner wants a
+// confirmation. reply.go holds the answer back until all of them have spoken.
 //
 // Nothing here reads a message with a parser of its own to decide who may do what: where two parsers disagree about
-// the name of a tool, the check is made on one and the other runs. The Mcp-* headers are not looked at either.
+// the name of a tool, the check is made on one and the other runs. What is read before the SDK only refuses. The Mcp-*
+// headers decide nothing either.
 package mcp
 
 import (

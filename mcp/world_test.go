@@ -1,15 +1,16 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,7 +21,6 @@ import (
 	"switchboard/internal/caller"
 	"switchboard/internal/fault"
 	"switchboard/internal/scope"
-	"switchboard/internal/seal"
 	"switchboard/internal/store/storetest"
 	"switchboard/internal/trial"
 	"switchboard/internal/web"
@@ -34,6 +34,7 @@ type world struct {
 	url  string
 	logs *trial.Journal
 	ran  atomic.Int64 // how often a tool outside the scopes of "low" ran
+	cost atomic.Int64 // of what buy buys, in USD; 0 means 2
 
 	entered chan struct{} // wait_for_it has started
 	ended   chan error    // how the context of wait_for_it ended
@@ -72,11 +73,14 @@ func newDoorman(needed scope.Set) doorman {
 			Via: caller.Connection, ID: "con_" + name, Name: "test client", Scopes: scope.Of(scopes...), Granted: scope.Of(scopes...),
 		}
 	}
+	byKey := person("both", scope.Admin, "org:read", "contacts:write", "numbers:write")
+	byKey.Via = caller.Key
 	return doorman{
 		Auth: auth.New(auth.Config{Issuer: "https://" + issuer.Host, Scopes: catalog, Log: slog.New(slog.DiscardHandler)}),
 		callers: map[string]caller.Caller{
 			"low":    person("low", scope.Member, "org:read"),
 			"other":  person("other", scope.Admin, "org:read", "contacts:write", "numbers:write"),
+			"by key": byKey, // with the id of the connection of "both"
 			"both":   person("both", scope.Admin, "org:read", "contacts:write", "numbers:write"),
 			"viewer": person("viewer", scope.Viewer, "org:read", "contacts:write"),
 		},
@@ -106,7 +110,8 @@ func (w *world) tools() kit.Registry {
 				return answer{"bought " + in.Item}, nil
 			},
 			kit.Confirm(kit.Always[purchase], func(_ context.Context, in purchase) (kit.Preview, error) {
-				return kit.Preview{Text: "Buys a " + in.Item + " for 2 USD.", Cost: 2_000_000, Currency: "USD"}, nil
+				usd := cmp.Or(w.cost.Load(), 2)
+				return kit.Preview{Text: fmt.Sprintf("Buys a %s for %d USD.", in.Item, usd), Cost: usd * 1_000_000, Currency: "USD"}, nil
 			}))
 	}
 	return kit.NewRegistry(kit.Area{Name: "test", Tools: []kit.Tool{
@@ -144,12 +149,8 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	s := storetest.Open(t)
 	w.audit = audit.New(s)
 	tools := w.tools()
-	secrets, err := seal.Load(filepath.Join(t.TempDir(), "keys"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	cfg := Config{
-		Secrets: secrets,
+		Secrets: trial.Ring(t, "k1"),
 		Auth:    newDoorman(tools.Needed()), Tools: tools, Runner: kit.NewRunner(kit.RunnerConfig{Store: s, Audit: w.audit, Log: log}),
 		Version: "1.2.3", Resource: resource, Log: log,
 	}

@@ -35,9 +35,9 @@ func FuzzNames(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, typed string) {
-		name := oneLine(typed)
-		if oneLine(name) != name {
-			t.Errorf("%q becomes %q and then %q", typed, name, oneLine(name))
+		name := OneLine(typed)
+		if OneLine(name) != name {
+			t.Errorf("%q becomes %q and then %q", typed, name, OneLine(name))
 		}
 		if checkText("name", name, 120) == nil && (name == "" || utf8.RuneCountInString(name) > 120 || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl)) {
 			t.Errorf("%q may be a name", name)

@@ -89,7 +89,7 @@ func (a *Accounts) SetupOpen(ctx context.Context, link string) error {
 // CompleteSetup makes the organization and its owner and uses the link up. Bad input is an *Invalid and leaves
 // the link as it was.
 func (a *Accounts) CompleteSetup(ctx context.Context, link string, in Setup) (Person, error) {
-	in.Email, in.Organization, in.Name = normalizeEmail(in.Email), oneLine(in.Organization), oneLine(in.Name)
+	in.Email, in.Organization, in.Name = normalizeEmail(in.Email), OneLine(in.Organization), OneLine(in.Name)
 	if err := in.check(); err != nil {
 		return Person{}, err
 	}

@@ -56,7 +56,7 @@ type CreatedUser struct {
 // CreateUser lets somebody into an organization. A known address keeps its password and gets another membership,
 // or another role in an organization that it belongs to already.
 func (a *Accounts) CreateUser(ctx context.Context, n NewUser) (CreatedUser, error) {
-	n.Email, n.Organization, n.Name = normalizeEmail(n.Email), oneLine(n.Organization), oneLine(n.Name)
+	n.Email, n.Organization, n.Name = normalizeEmail(n.Email), OneLine(n.Organization), OneLine(n.Name)
 	if err := n.check(); err != nil {
 		return CreatedUser{}, err
 	}
@@ -318,11 +318,12 @@ func checkPassword(password, email string) error {
 
 func normalizeEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
 
-// oneLine is a name without white space around it and without control characters, which Postgres (NUL) or a
-// terminal would choke on.
-func oneLine(name string) string {
+// OneLine is a name that people of an organization give, without white space around it and without what Postgres (NUL)
+// or a terminal would choke on, breaks the line, or turns the direction of what stands around it. Joiners stay: Arabic
+// and Persian names need them.
+func OneLine(name string) string {
 	return strings.TrimSpace(strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) {
+		if unicode.In(c, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) || c == utf8.RuneError {
 			return -1
 		}
 		return c

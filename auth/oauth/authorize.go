@@ -20,12 +20,13 @@ import (
 )
 
 // RedirectError is an error that goes back to the client: its redirect URI is registered. Anybody can register one, so
-// nobody is sent there before they have signed in (RFC 9700 §4.11.2); until then the request waits under RequestID.
+// nobody is sent there before they have signed in (RFC 9700 §4.11.2). See Wait.
 type RedirectError struct {
-	Location  string
-	RequestID string // of an error at the begin of a request
-	Mistake   string // what the client is going to be told
-	cause     error
+	Location string
+	Mistake  string     // what the client is going to be told
+	answer   url.Values // the same as parameters, with what belongs to the request
+	client   *client
+	cause    error
 }
 
 func (e *RedirectError) Error() string { return "back to the client: " + e.cause.Error() }
@@ -81,16 +82,15 @@ func (s *Server) Begin(r *http.Request, browser string) (string, error) {
 		return "", err
 	}
 	a, err := s.check(r.Context(), c, form)
-	if back := (*RedirectError)(nil); errors.As(err, &back) {
-		if back.RequestID, err = s.keep(r.Context(), browser, c, form); err == nil {
-			err = back
-		}
-		return "", err
-	}
 	if err != nil {
 		return "", err
 	}
 	return s.keep(r.Context(), browser, c, a.form)
+}
+
+// Wait keeps an error for a browser in which nobody is signed in. Pending answers with it again once somebody is.
+func (s *Server) Wait(ctx context.Context, browser string, back *RedirectError) (requestID string, err error) {
+	return s.keep(ctx, browser, back.client, back.answer)
 }
 
 // keep stores a request until its person has signed in and answered.
@@ -144,10 +144,16 @@ func (s *Server) check(ctx context.Context, c *client, form url.Values) (*author
 		if errors.As(err, &page) {
 			return nil, err
 		}
-		e := fosite.ErrorToRFC6749Error(err)
-		return nil, &RedirectError{Location: s.errorLocation(a, e), Mistake: e.ErrorField + ": " + describe(e), cause: err}
+		return nil, s.back(a, fosite.ErrorToRFC6749Error(err), err)
 	}
 	return a, nil
+}
+
+func (s *Server) back(a *authorization, e *fosite.RFC6749Error, cause error) *RedirectError {
+	return &RedirectError{
+		Location: s.errorLocation(a, e), Mistake: e.ErrorField + ": " + describe(e), client: a.client, cause: cause,
+		answer: url.Values{"client_id": {a.client.row.ID}, "redirect_uri": {a.redirectURI}, "state": {a.state}, "error": {e.ErrorField}, "error_description": {describe(e)}},
+	}
 }
 
 // challengePattern is the S256 challenge of RFC 7636 §4.2: 32 bytes in base64url.

@@ -24,13 +24,17 @@ func (w *world) backToClient(q url.Values) (url.Values, error) {
 		w.t.Errorf("sent to %s, want %s", back.Location, want)
 	}
 	var later *RedirectError
-	if _, err := w.server.Pending(w.t.Context(), back.RequestID, browser); !errors.As(err, &later) || later.Location != back.Location {
+	waits, err := w.server.Wait(w.t.Context(), browser, back)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.server.Pending(w.t.Context(), waits, browser); !errors.As(err, &later) || later.Location != back.Location {
 		w.t.Errorf("after the sign-in it is %v, and not sent to %s", err, back.Location)
 	}
-	if _, err := w.server.Pending(w.t.Context(), back.RequestID, "another browser"); !errors.Is(err, ErrGone) {
+	if _, err := w.server.Pending(w.t.Context(), waits, "another browser"); !errors.Is(err, ErrGone) {
 		w.t.Errorf("in another browser: %v", err)
 	}
-	if to, err := w.server.Decide(w.t.Context(), back.RequestID, browser, w.yes("org:read")); !errors.Is(err, ErrGone) {
+	if to, err := w.server.Decide(w.t.Context(), waits, browser, w.yes("org:read")); !errors.Is(err, ErrGone) {
 		w.t.Errorf("an answer to it leads to %s, %v", to, err)
 	}
 	answer := answerIn(w.t, back.Location)

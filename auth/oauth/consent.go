@@ -62,8 +62,8 @@ type Pending struct {
 // Admits reports whether an organization lets the client in.
 func (p Pending) Admits(org string) bool { return letsIn(org, p.OnlyOrg, p.BlockedIn) }
 
-// Pending reads a consent request for the browser that began it. The error is ErrGone, or a *RedirectError of a request
-// that has waited for a sign-in only.
+// Pending reads a consent request for the browser that began it. The error is ErrGone, or the *RedirectError that waited
+// under this id for a sign-in.
 func (s *Server) Pending(ctx context.Context, requestID, browser string) (Pending, error) {
 	row, a, err := s.load(ctx, requestID, browser)
 	if err != nil {
@@ -111,16 +111,27 @@ func (s *Server) load(ctx context.Context, requestID, browser string) (*consentR
 	if err != nil {
 		return nil, nil, ErrGone
 	}
+	if form.Has("error") {
+		return nil, nil, s.waited(c, form)
+	}
 	a, err := s.check(ctx, c, form)
 	var page *PageError
-	var back *RedirectError
-	if errors.As(err, &page) && page.Reason == "unavailable" || errors.As(err, &back) {
+	if errors.As(err, &page) && page.Reason == "unavailable" {
 		return nil, nil, err
 	}
 	if err != nil {
 		return nil, nil, ErrGone
 	}
 	return &row, a, nil
+}
+
+// waited is the error that Wait has kept, as long as the client still has the redirect URI.
+func (s *Server) waited(c *client, form url.Values) error {
+	a := &authorization{client: c, redirectURI: form.Get("redirect_uri"), state: form.Get("state")}
+	if !matchesAny(c.redirects, a.redirectURI) {
+		return ErrGone
+	}
+	return s.back(a, &fosite.RFC6749Error{ErrorField: form.Get("error"), DescriptionField: form.Get("error_description")}, ErrGone)
 }
 
 // Held is what the person's connection of this client in an organization may do already, and since when; empty when

@@ -3,9 +3,16 @@ package trial
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"os"
+	"path/filepath"
 	"sync"
+	"testing"
 
 	"golang.org/x/net/html"
+
+	"switchboard/internal/seal"
 )
 
 // Journal is a log that a test can read while others still write.
@@ -42,6 +49,24 @@ func Parallel[T any](n int, f func(i int) T) []T {
 	close(start)
 	wg.Wait()
 	return out
+}
+
+// Ring is a keyring of these keys, the current one first.
+func Ring(t testing.TB, ids ...string) *seal.Keyring {
+	t.Helper()
+	path, content := filepath.Join(t.TempDir(), "keys"), ""
+	for _, id := range ids {
+		secret := sha256.Sum256([]byte(id))
+		content += id[:2] + " " + base64.StdEncoding.EncodeToString(secret[:]) + "\n"
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ring, err := seal.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ring
 }
 
 // Attr is an attribute of an element, "" when it has none of that name.

@@ -3,6 +3,7 @@ package web
 import (
 	"mime"
 	"net/http"
+	"strings"
 )
 
 // Media is the media type of a request's body in small letters, without parameters. It is "" where whoever stands in
@@ -14,7 +15,7 @@ func Media(r *http.Request) string {
 		return ""
 	}
 	for _, coding := range r.Header.Values("Content-Encoding") {
-		if coding != "" && coding != "identity" {
+		if coding != "" && !strings.EqualFold(coding, "identity") {
 			return ""
 		}
 	}

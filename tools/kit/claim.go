@@ -38,8 +38,28 @@ const (
 	callFailed  callStatus = "failed"
 )
 
-// assentedKey precedes the key of an Assent, so that it is not taken for a client's own.
-const assentedKey = "confirm:"
+// key is what a call is found by when it comes again: the client's own key, which finds the first call also when the yes
+// is another one, else that of the yes. A client may write a key of its own that looks like one of a yes; it knows no
+// yes but those of its own questions.
+func (a arguments) key(in any) string {
+	if k, ok := in.(keyed); ok && k.IdempotencyKey() != "" {
+		return k.IdempotencyKey()
+	}
+	if a.assented != "" {
+		return "confirm:" + a.assented
+	}
+	return ""
+}
+
+// began reports whether a call with a key is on record, other than as failed: that gave its key free.
+func (r *Runner) began(ctx context.Context, t Tool, key string) (bool, error) {
+	var n int64
+	err := r.store.DB(ctx).Model(&toolCall{}).Where("tool = ? AND idempotency_key = ?", t.Name(), key).Count(&n).Error
+	if err != nil {
+		return false, fmt.Errorf("looking a call up: %w", err)
+	}
+	return n > 0, nil
+}
 
 // keyed is an input that carries the client's own key for this call. A repetition with the same key is answered with
 // the result of the first call.
@@ -54,14 +74,7 @@ func (r *Runner) claim(ctx context.Context, t Tool, a arguments) (call toolCall,
 	if err != nil {
 		return call, nil, fmt.Errorf("decoding valid arguments: %w", err)
 	}
-	key := ""
-	if a.assented != "" {
-		key = assentedKey + a.assented
-	}
-	if k, ok := in.(keyed); ok && k.IdempotencyKey() != "" {
-		key = k.IdempotencyKey() // finds the first call also when the yes is another one
-	}
-	if key != "" {
+	if key := a.key(in); key != "" {
 		call.IdempotencyKey, call.ArgumentsHash = &key, a.digest()
 	}
 	var first toolCall

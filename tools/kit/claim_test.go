@@ -167,7 +167,10 @@ func TestAYesRunsACallOnceHoweverOftenItIsSent(t *testing.T) {
 		kit.Confirm(kit.Always, func(context.Context, note) (kit.Preview, error) { return kit.Preview{Text: "Notes."}, nil }))
 	var about []string
 	says := func(key string, err error) kit.Assent {
-		return func(arguments string) (string, error) { about = append(about, arguments); return key, err }
+		return func(arguments string) (kit.Yes, error) {
+			about = append(about, arguments)
+			return kit.Yes{Key: key, Shown: kit.Preview{Text: "Notes."}.Digest()}, err
+		}
 	}
 	for _, s := range []struct {
 		args   string
@@ -184,7 +187,7 @@ func TestAYesRunsACallOnceHoweverOftenItIsSent(t *testing.T) {
 		{`{"text":"a","key":"k"}`, says("another yes", nil), "", 2},
 		{`{"text":"a","key":"k"}`, says("a third yes", nil), "", 2},
 		{`{"text":"a","key":"yes"}`, says("a fourth yes", nil), "", 3},
-		{`{"text":"a","confirm":true}`, func(string) (string, error) { panic("asked about what is confirmed") }, "", 4},
+		{`{"text":"a","confirm":true}`, func(string) (kit.Yes, error) { panic("asked about what is confirmed") }, "", 4},
 	} {
 		_, err := b.runner.CallAsking(b.admin, tool, json.RawMessage(s.args), s.assent)
 		if code(err) != s.want || b.marks() != s.marks {
@@ -193,5 +196,30 @@ func TestAYesRunsACallOnceHoweverOftenItIsSent(t *testing.T) {
 	}
 	if about[0] != about[1] || about[0] == about[4] || about[0] == about[5] {
 		t.Errorf("digests: %v", about)
+	}
+}
+
+// A call that was refused had no effect, so the person's yes still stands for it.
+func TestAYesToACallThatWasRefusedStands(t *testing.T) {
+	b := newBench(t)
+	full := true
+	tool := kit.New(spec(), func(ctx context.Context, in note) (noted, error) {
+		if full {
+			return noted{}, fault.New(fault.NotFound, "There is no room.")
+		}
+		return noted{ID: "mrk_1"}, b.put(ctx, in.Text)
+	}, kit.Confirm(kit.Always, func(context.Context, note) (kit.Preview, error) { return kit.Preview{Text: "Notes."}, nil }))
+	yes := func(string) (kit.Yes, error) {
+		return kit.Yes{Key: "yes", Shown: kit.Preview{Text: "Notes."}.Digest()}, nil
+	}
+	for i, want := range []fault.Code{fault.NotFound, "", ""} {
+		_, err := b.runner.CallAsking(b.admin, tool, json.RawMessage(`{"text":"a"}`), yes)
+		if code(err) != want {
+			t.Errorf("try %d: %v", i, err)
+		}
+		full = false
+	}
+	if b.marks() != 1 {
+		t.Errorf("%d marks", b.marks())
 	}
 }

@@ -74,7 +74,9 @@ func (in *coercion) coerceUnion(s *jsonschema.Schema, v any, path []string) (any
 			return v, nil
 		}
 	}
+	room := in.room
 	for i, alternative := range s.AnyOf {
+		in.room = room // what did not fit is not kept
 		c, err := in.coerce(alternative, clone(v), path)
 		if err != nil {
 			return nil, err

@@ -11,6 +11,8 @@ package kit
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -124,6 +126,12 @@ type Preview struct {
 	Text     string
 	Cost     int64  // in millionths of the currency unit, 0 when it costs nothing
 	Currency string // ISO 4217, "" when it costs nothing
+}
+
+// Digest stands for a preview where two are compared.
+func (p Preview) Digest() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s", p.Currency, p.Cost, p.Text))
+	return hex.EncodeToString(sum[:])
 }
 
 // Option adds to a tool what depends on the type of its input.

@@ -28,10 +28,14 @@ type NeedsConfirmation struct {
 }
 
 // Assent is how a face that asks the person itself brings their answer to a call that needs confirmation. arguments is
-// the digest of what would run. An Assent that knows of a yes to exactly that returns a key of its own for the call,
-// under which it runs once however often the yes is sent; "" says that nobody was asked yet, and any error that
-// the call is refused.
-type Assent func(arguments string) (key string, err error)
+// the digest of what would run. The zero Yes says that nobody was asked yet, and any error that the call is refused.
+type Assent func(arguments string) (Yes, error)
+
+// Yes is a person's, to what they were shown.
+type Yes struct {
+	Key   string // a key of its own for the call, under which it takes effect once however often the yes is sent
+	Shown string // Preview.Digest of what they were shown; when the call would do something else by now, they are asked again
+}
 
 func (e *NeedsConfirmation) Error() string { return e.Tool + " needs confirmation" }
 
@@ -125,13 +129,20 @@ func (r *Runner) admit(ctx context.Context, c caller.Caller, t Tool, args json.R
 		if err != nil || !t.confirm(in) {
 			return err
 		}
+		var yes Yes
 		if assent != nil {
-			if a.assented, err = assent(a.digest()); err != nil || a.assented != "" {
+			if yes, err = assent(a.digest()); err != nil {
+				return err
+			}
+		}
+		if a.assented = yes.Key; yes.Key != "" {
+			// What was confirmed may look otherwise, or be gone, because the call has run. Its repeat is told so.
+			if again, err := r.began(ctx, t, a.key(in)); err != nil || again {
 				return err
 			}
 		}
 		preview, err := t.preview(ctx, in)
-		if err != nil {
+		if err != nil || yes.Key != "" && yes.Shown == preview.Digest() {
 			return err
 		}
 		return &NeedsConfirmation{Tool: t.Name(), Arguments: a.digest(), Preview: preview}

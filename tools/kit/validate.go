@@ -85,7 +85,7 @@ func compile(schema []byte) (*validator.Schema, error) {
 type arguments struct {
 	canonical []byte // without `confirm`
 	confirmed bool
-	assented  string // the key of an Assent, "" where none was needed
+	assented  string // the key of a Yes, "" where none was needed
 }
 
 // digest stands for the arguments where they are compared.

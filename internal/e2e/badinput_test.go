@@ -22,8 +22,8 @@ import (
 	"switchboard/internal/trial"
 )
 
-// patience is how long any answer may take: a request that hangs holds a connection and a person.
-const patience = 5 * time.Second
+// answerTime is how long any answer may take: a request that hangs holds a connection and a person.
+const answerTime = 5 * time.Second
 
 // The corpus is sent as it stands, over connections of its own: what an HTTP client would mend is what is tested.
 func TestBadInputGetsTheAnswerThatIsWrittenDown(t *testing.T) {
@@ -100,12 +100,12 @@ func (w *corpusWorld) try(endpoint string, r trial.Request) string {
 
 // send writes the bytes of a request and reads the one answer that there may be.
 func (w *corpusWorld) send(r trial.Request) (answer, error) {
-	conn, err := net.DialTimeout("tcp", w.host, patience)
+	conn, err := net.DialTimeout("tcp", w.host, answerTime)
 	if err != nil {
 		return answer{}, err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(answerTime))
 	wire := w.wire(r)
 	go func() { _, _ = conn.Write(wire) }() // a server that has seen enough need not read the rest
 	method, _, _ := strings.Cut(string(wire), " ")

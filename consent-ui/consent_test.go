@@ -296,7 +296,7 @@ func TestNobodyIsSentToAnAppWithAnErrorBeforeTheySignIn(t *testing.T) {
 			t.Errorf("before the sign-in %s leads to %q, want %q", at, got, want)
 		}
 	}
-	if page := b.get("/sign-in?next=waits"); !strings.Contains(textOf(page.root), "invalid_scope: None of the scopes exists here.") {
+	if page := b.get("/sign-in?next=waits"); !strings.Contains(textOf(page.root), "invalid_scope: None of the scopes exists here.") || !strings.Contains(textOf(page.root), "anybody.example") {
 		t.Errorf("the sign-in page does not say what is wrong: %s", textOf(page.root))
 	}
 	b.signIn(amira)

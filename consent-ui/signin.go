@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"switchboard/auth"
 	"switchboard/auth/accounts"
 	"switchboard/auth/oauth"
 	"switchboard/internal/web"
@@ -20,8 +21,8 @@ type signInPage struct {
 	Seal seal
 	Next string
 	App  *asker // who waits behind this sign-in, nil when nobody does
-	// Mistake is what is wrong with the request of an app that waits to be told, in English for its maker.
-	Mistake string
+	// Mistake is what is wrong with the request of an app that waits to be told at MistakeTo, in English for its maker.
+	Mistake, MistakeTo string
 
 	Email     string
 	SignedOut bool
@@ -98,7 +99,7 @@ func (u *UI) renderSignIn(w http.ResponseWriter, r *http.Request, v *visit, stat
 	if p.Next != "" && !slices.Contains(pages, p.Next) {
 		pending, err := u.OAuth.Pending(r.Context(), p.Next, v.browser)
 		if elsewhere := (*oauth.RedirectError)(nil); errors.As(err, &elsewhere) {
-			p.Mistake = elsewhere.Mistake
+			p.Mistake, p.MistakeTo = elsewhere.Mistake, inertAddress(auth.RedirectHost(elsewhere.Location))
 		} else if err != nil && !errors.Is(err, oauth.ErrGone) {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 
 func TestDocsOfToolsAreUpToDate(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# Tools\n\nWhat an assistant can call, made from the registry. A tool marked *write* changes something and leaves records in the\naudit log; *confirm* means that it does nothing until a person has agreed and the call says `confirm: true`.\n\n| tool | permission | kind |\n|---|---|---|\n")
+	b.WriteString("# Tools\n\nWhat an assistant can call, made from the registry. A tool marked *write* changes something and leaves records in the\naudit log; *confirm* means that it does nothing until a person has agreed and the call says `confirm: true`.\nA number, a truth value, a list or an object may also come as a text that holds exactly its JSON, as some hosts send it, but for\n`confirm`. Unknown arguments are refused, naming the nearest known one.\n\n| tool | permission | kind |\n|---|---|---|\n")
 	registry := All(Deps{})
 	for _, tool := range registry.Tools() {
 		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s |\n", tool.Name(), tool.Name(), tool.Spec().Scope, kind(tool))

@@ -9,9 +9,10 @@ import (
 )
 
 // Of is the origin of an http or https URL, RFC 6454 §4 and §6.2: scheme and host in lower case, the port unless it
-// is the scheme's own. Anything else, nil and a URL with a user name in it among it, has none.
+// is the scheme's own. Anything else, nil, a URL with a user name in it and a host that is not plain among it, has none:
+// letters of other scripts become others in lower case, İ an i.
 func Of(u *url.URL) (*url.URL, bool) {
-	if u == nil || u.Hostname() == "" || u.User != nil { // a port alone is no host
+	if !IsPlain(u) || u.Hostname() == "" || u.User != nil { // a port alone is no host
 		return nil, false
 	}
 	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
@@ -30,8 +31,11 @@ func Of(u *url.URL) (*url.URL, bool) {
 // IsPlain reports whether the host of a URL is written in the characters of host names and addresses. Anything else,
 // escapes and letters of other scripts among it, is mapped to these by what dials it (UTS #46), so that a comparison
 // before it sees another host.
-func IsPlain(u *url.URL) bool {
-	return u != nil && u.Host != "" && !strings.ContainsFunc(u.Host, func(c rune) bool {
+func IsPlain(u *url.URL) bool { return u != nil && PlainHost(u.Host) }
+
+// PlainHost is IsPlain of a host as a Host header has it.
+func PlainHost(host string) bool {
+	return host != "" && !strings.ContainsFunc(host, func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-._:[]", c))
 	})
 }

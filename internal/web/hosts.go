@@ -3,6 +3,7 @@ package web
 import (
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 
 	"switchboard/internal/fault"
@@ -48,13 +49,25 @@ func (e *Edge) Canonical(pages http.Handler) http.Handler {
 	})
 }
 
-// hostname is the bare name of a host[:port], in lower case and without the root dot.
+// hostname is the bare name of a host[:port], in lower case and without the root dot; "" for what is no host's name, in
+// which a second parser may find another one.
 func hostname(hostport string) string {
+	if !origin.PlainHost(hostport) {
+		return ""
+	}
 	name := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
 		name = h
+	} else if inner, ok := strings.CutPrefix(hostport, "["); ok {
+		name = strings.TrimSuffix(inner, "]")
 	}
-	return strings.TrimSuffix(strings.ToLower(strings.Trim(name, "[]")), ".")
+	if strings.ContainsAny(hostport, "[]") || strings.Contains(name, ":") { // an IPv6 address, and nothing else
+		ip, err := netip.ParseAddr(name)
+		if err != nil || !ip.Is6() {
+			return ""
+		}
+	}
+	return strings.TrimSuffix(strings.ToLower(name), ".")
 }
 
 // isLoopbackName reports whether a name means this machine wherever it is looked up, RFC 6761 §6.3.

@@ -34,7 +34,7 @@ func (h *Handler) gate(next sdk.MethodHandler) sdk.MethodHandler {
 		if !ok || !authenticated {
 			return nil, h.broken(ctx, errors.New("message without a caller"), nil)
 		}
-		if h.lets(method) == "" || h.undeclared(req) {
+		if h.lets(method) == "" || h.undeclared(method, x.version) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
 		}
 		if err = h.permit(c, method, req); err == nil {
@@ -56,24 +56,12 @@ func (h *Handler) gate(next sdk.MethodHandler) sdk.MethodHandler {
 
 // undeclared reports whether a request is for a list of something that server/discover does not declare. Who supports a
 // feature must declare it, and since 2026-07-28 clients know what is declared before they ask.
-func (h *Handler) undeclared(req sdk.Request) bool {
-	var meta sdk.Meta // older clients send no params with these
-	switch r := req.(type) {
-	case *sdk.ListPromptsRequest:
-		if r.Params != nil {
-			meta = r.Params.Meta
-		}
-	case *sdk.ListResourcesRequest:
-		if r.Params != nil {
-			meta = r.Params.Meta
-		}
-	case *sdk.ListResourceTemplatesRequest:
-		if r.Params != nil {
-			meta = r.Params.Meta
-		}
+func (h *Handler) undeclared(method, revision string) bool {
+	switch method {
+	case "prompts/list", "resources/list", "resources/templates/list":
+		return revision == modern && h.fixtures == nil
 	}
-	revision, _ := meta[sdk.MetaKeyProtocolVersion].(string)
-	return revision >= modern && h.fixtures == nil
+	return false
 }
 
 // known returns a method that is let through, and "" for any other: what belongs to a capability that is not declared is

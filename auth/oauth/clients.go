@@ -128,7 +128,7 @@ func (c *client) mayUse(g *grantState) bool {
 
 // find loads a client, and answers fosite.ErrNotFound for an unknown one and for one whose host the operator denies.
 func (s *Server) find(ctx context.Context, id string) (*client, error) {
-	c := &client{scopes: s.Scopes.Known(), resources: s.resourceURLs()}
+	c := &client{scopes: s.Scopes.Known(), resources: s.resourceURLs}
 	r := &c.row
 	err := s.Store.QueryRow(ctx, `SELECT id, kind, org_id, name, redirect_uris, auth_method, secret_hash, old_secret_hash, old_secret_until,
 			jwks, jwks_uri, jwks_at, fresh_until, created_at, used_at FROM clients WHERE id = ?`, []any{id},

@@ -74,8 +74,9 @@ type Config struct {
 // Server is the authorization server.
 type Server struct {
 	Config
-	provider *fosite.Fosite
-	limits   struct{ register, authorize, token, fetch *web.Limiter }
+	resourceURLs []string // of Resources, in their order
+	provider     *fosite.Fosite
+	limits       struct{ register, authorize, token, fetch *web.Limiter }
 
 	fetches               singleflight.Group // of documents and keys, one at a time for each client
 	documentLane, keyLane *lane
@@ -92,6 +93,9 @@ const (
 // New returns a Server.
 func New(cfg Config) *Server {
 	s := &Server{Config: cfg}
+	for _, r := range cfg.Resources {
+		s.resourceURLs = append(s.resourceURLs, r.URL)
+	}
 	limit := func(perMinute int) *web.Limiter {
 		if cfg.Unlimited {
 			perMinute = 0

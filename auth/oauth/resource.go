@@ -27,9 +27,9 @@ func (s *Server) resource(values []string) (auth.Resource, error) {
 		if v == "" {
 			continue
 		}
-		at := slices.Index(s.resourceURLs(), canonical(v))
+		at := slices.Index(s.resourceURLs, canonical(v))
 		if at < 0 {
-			return found, errInvalidTarget.WithHintf("The resource is not known here. This server protects %s.", strings.Join(s.resourceURLs(), ", "))
+			return found, errInvalidTarget.WithHintf("The resource is not known here. This server protects %s.", strings.Join(s.resourceURLs, ", "))
 		}
 		if found.URL != "" && found.URL != s.Resources[at].URL {
 			return found, errInvalidTarget.WithHint("A token is bound to one resource: ask for one at a time.")
@@ -40,14 +40,6 @@ func (s *Server) resource(values []string) (auth.Resource, error) {
 		return s.Resources[0], nil
 	}
 	return found, nil
-}
-
-func (s *Server) resourceURLs() []string {
-	urls := make([]string, len(s.Resources))
-	for i, r := range s.Resources {
-		urls[i] = r.URL
-	}
-	return urls
 }
 
 // canonical writes a resource identifier as the metadata has it: scheme and host in lower case, no default port, no

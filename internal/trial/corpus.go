@@ -31,7 +31,7 @@ const (
 // Corpus reads one file of the corpus, wherever the test runs.
 func Corpus(t testing.TB, endpoint string) []Request {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(corpusFolder(t), endpoint+".txt"))
+	b, err := os.ReadFile(CorpusFile(t, endpoint))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,11 @@ type Preview struct {
 
 // Digest stands for a preview where two are compared.
 func (p Preview) Digest() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s", p.Currency, p.Cost, p.Text))
+	return digest(fmt.Appendf(nil, "%s\x00%d\x00%s", p.Currency, p.Cost, p.Text))
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 

@@ -3,8 +3,6 @@ package kit
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,10 +87,7 @@ type arguments struct {
 }
 
 // digest stands for the arguments where they are compared.
-func (a arguments) digest() string {
-	sum := sha256.Sum256(a.canonical)
-	return hex.EncodeToString(sum[:])
-}
+func (a arguments) digest() string { return digest(a.canonical) }
 
 // read checks what a client sent. The error is a *fault.Error in words that never repeat a value.
 func (in *input) read(args []byte) (arguments, error) {
